@@ -20,6 +20,14 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 export const budgets = [
   { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 32.4, later: 9.4 },
   {
+    // Aim: 1.5.
+    name: 'client: previews and edits of them, on top of a page that shows approvals',
+    imports: { client: `${client.client.slice(0, -2)}, approvalView, previewView, previewEdits }` },
+    on: { client: `${client.client.slice(0, -2)}, approvalView }` },
+    onTop: true,
+    first: 2,
+  },
+  {
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
     onTop: true,
@@ -92,7 +100,8 @@ async function main() {
   const base = await measure({ imports: client })
   for (const budget of budgets) {
     const page = await measure(budget)
-    const first = page.first - (budget.onTop ? base.first : 0)
+    const below = budget.on ? await measure({ imports: budget.on }) : base
+    const first = page.first - (budget.onTop ? below.first : 0)
     const later = page.later.filter(
       ([name]) => !budget.onTop || !base.later.some(([known]) => known === name),
     )

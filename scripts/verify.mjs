@@ -99,7 +99,7 @@ function failuresIn({ name, status, message, assertionResults }) {
 
 /** The steps of `npm run test:full` only. The server's explorer uses one core, so it runs in parallel. */
 async function releaseChecks() {
-  const explorer = script('test/explore-server/explore.mjs', '--mutations')
+  const explorer = script('test/explore-server/explore.mjs', '--mutations', '--random', '100000')
   const explored = step('explorer of the server, with its mutations', explorer, /exhaustive|random|of \d+/)
   await step('types as every module resolution sees them', script('scripts/check-packages.mjs'))
   await step('types of the pages', script('scripts/check-pages.mjs'))

@@ -20,9 +20,12 @@ test('F13 F14 F15 F16 F60 V5 V18 W11 every guard holds at the moment of the star
   }
 })
 
-test('every guard holds in random timelines of everything at once', async () => {
-  const { failure } = await wander(server, everything, { seed, timelines: 40 })
+test('V18 every guard holds in random timelines of everything at once, with previews of a world that changes', async () => {
+  const { failure, reached } = await wander(server, everything, { seed, timelines: 100 })
   expect(failure, `seed ${seed}`).toBeUndefined()
+  expect(Object.keys(reached ?? {})).toEqual(
+    expect.arrayContaining(['started', 'requested again and started']),
+  )
 })
 
 test('each mutation is where it is said to be, and no two have one name', () => {

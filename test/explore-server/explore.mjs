@@ -42,11 +42,12 @@ async function whole() {
     `exhaustive: ${totals.timelines} timelines to their end, ${totals.played} played, ${totals.states} states`,
   )
   if (Number(values.random) === 0) return
-  const { played, timelines, states, failure } = await wander(server, everything, {
+  const { played, timelines, states, failure, reached } = await wander(server, everything, {
     seed,
     timelines: Number(values.random),
   })
   console.log(`random: ${timelines} distinct timelines of ${played} played, ${states} states, seed ${seed}`)
+  for (const [what, times] of Object.entries(reached ?? {})) console.log(`random: ${times} ${what}`)
   if (failure) console.log(`\n${failure}\n`)
   failures += failure ? 1 : 0
 }

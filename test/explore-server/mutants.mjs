@@ -118,6 +118,17 @@ export const mutants = [
     edits: [swap(start, '!(await isStillBound(scope, verdict, asked, gate))', 'false')],
   },
   {
+    name: 'a refused answer does not wait for the call that another one runs',
+    by: 'what was bound changes while one tab is refused and another has the call',
+    edits: [
+      swap(
+        server('answers/open-call.ts'),
+        "status === 'conflict' && !site.superseded ? await",
+        'false ? await',
+      ),
+    ],
+  },
+  {
     name: 'the preview is not computed again before the start',
     by: 'what was shown changes between the request and the start, and changes back',
     edits: [swap(start, 'return hash === approvedPreview ?', 'return true ?')],

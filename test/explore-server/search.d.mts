@@ -9,6 +9,8 @@ export interface Explored {
   /** Whether every timeline was played. */
   readonly isWhole: boolean
   readonly failure: string | undefined
+  /** Of random timelines: in how many of them something came about. */
+  readonly reached?: Readonly<Record<string, number>>
 }
 export function exhaust(server: object, model: Model, options?: { readonly most?: number }): Promise<Explored>
 export function wander(

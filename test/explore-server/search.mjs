@@ -68,28 +68,36 @@ export async function exhaust(server, model, { most = Number.POSITIVE_INFINITY }
   }
 }
 
-/** So many random timelines of a model. */
+/** So many random timelines of a model. `reached` counts the timelines by what came about in them. */
 export async function wander(server, model, { seed, timelines }) {
   const restore = takeOver()
   const seen = new Set()
   const distinct = new Set()
+  const reached = {}
   try {
     for (let played = 0; played < timelines; played++) {
       const random = randomFrom(seed + played)
-      const { world, taken } = await play(server, model, async (count, here) => {
+      const { world, taken } = await play(server, some(model, random), async (count, here) => {
         seen.add(digest(await here.state()))
         return Math.floor(random() * count)
       })
+      for (const what of world.reached()) reached[what] = (reached[what] ?? 0) + 1
       distinct.add(digest(taken.join('\n')))
       if (world.violations.length > 0) {
         const failure = `${failureOf(model, world, taken)}\n  seed ${seed + played}`
         return result(model, { played: played + 1, ended: distinct.size, seen, failure })
       }
     }
-    return result(model, { played: timelines, ended: distinct.size, seen })
+    return { ...result(model, { played: timelines, ended: distinct.size, seen }), reached }
   } finally {
     restore()
   }
+}
+
+/** A model with some of what may happen around it, if it says so: where everything happens, hardly any call starts. */
+function some(model, random) {
+  if (!model.drawn) return model
+  return { ...model, environment: model.environment.filter(() => random() < 0.3) }
 }
 
 /** A state is kilobytes long, and a model has tens of thousands. */

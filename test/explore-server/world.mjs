@@ -31,6 +31,9 @@ export class World {
   #holders = new Map()
   #left
   #mood = undefined
+  #bound = 'one'
+  /** A lease was lost after the preview was computed for the start. */
+  #fenced = false
   #file = 'one'
   #revoked = false
   #jumped = false
@@ -47,6 +50,8 @@ export class World {
   asked = []
   /** Every request that anybody got, and every preview of edits, by approval id and arguments: what is shown for it. */
   #shown = new Map()
+  #requests = new Map()
+  #boundTo = new Map()
   history = []
 
   constructor(server, model) {
@@ -110,7 +115,7 @@ export class World {
       rows,
       grants,
       this.#left,
-      [this.#mood, this.#file, this.#revoked, this.#jumped, this.turns],
+      [this.#mood, this.#bound, this.#file, this.#revoked, this.#jumped, this.turns],
       this.starts,
       this.told,
       this.#confirmed,
@@ -140,6 +145,20 @@ export class World {
       if (lost)
         this.#violate('lease is kept', `${lost.actor} was told interrupted although no process stood still`)
     }
+  }
+
+  /** What came about, so that random timelines can show that they reach it. */
+  reached() {
+    const [start] = this.starts
+    const requested = this.#requests.size
+    return [
+      ...(start ? ['started'] : []),
+      ...(requested > 1 ? ['requested again'] : []),
+      ...(start && requested > 1 ? ['requested again and started'] : []),
+      ...(start && start.input !== JSON.stringify(this.asked[0]?.input) ? ['edited and started'] : []),
+      ...(this.#fenced ? ['lease lost after the preview'] : []),
+      ...(this.scheduler.isDead('p1') ? ['process killed'] : []),
+    ]
   }
 
   // what people and processes do
@@ -195,7 +214,7 @@ export class World {
         runId,
       })
       asked = again.find(({ approval }) => approval.id !== asked.approval.id)
-      payload = { approved: true }
+      if (editedArgs) payload = { approved: true }
     }
   }
 
@@ -208,11 +227,10 @@ export class World {
     const edits = { threadId: 't', approvalId: approval.id, token: approval.token, call, input }
     try {
       const edited = await this.#agent(process).previewEdits(edits, { subject: OWNER, who: name, ...context })
-      this.#shown.set(`${approval.id} ${JSON.stringify(input)}`, edited.preview.text)
+      this.#shown.set(`${approval.id} ${JSON.stringify(input)}`, shownOf(edited.preview))
       return edited
     } catch (error) {
-      // Somebody else has answered.
-      if (error.code === 'approval-conflict' || error.code === 'approval-expired') return undefined
+      if (CLOSED.includes(error.code)) return undefined
       throw error
     }
   }
@@ -309,7 +327,8 @@ export class World {
   #hear(actor, event) {
     if (event.name === 'approval-requested') {
       const { approval, input } = event.value
-      this.#shown.set(`${approval.id} ${JSON.stringify(input)}`, approval.preview?.text)
+      this.#shown.set(`${approval.id} ${JSON.stringify(input)}`, shownOf(approval.preview))
+      this.#requests.set(approval.id, event.value)
     }
     if (event.type === 'TOOL_CALL_RESULT') {
       const { outcome = 'ok', code } = event.metadata?.countersign ?? {}
@@ -348,15 +367,20 @@ export class World {
       ...(model.bind && {
         bind: async () => {
           await at('bind')
-          this.#noteGuard('bind', this.#file)
-          return this.#file
+          this.#noteGuard('bind', this.#bound)
+          return this.#bound
         },
       }),
       ...(model.preview && {
-        preview: async ({ n }) => {
+        preview: async ({ n }, { signal }) => {
+          // Late in the time of the scheduler. Whoever waited goes on without it.
+          const isLate = () => this.#noteGuard('preview', 'late')
+          signal.addEventListener('abort', isLate)
           await at('preview')
+          signal.removeEventListener('abort', isLate)
+          if (signal.aborted) return undefined
           const text = `${this.#file} ${n}`
-          scheduler.note(text)
+          scheduler.note(`preview ${text}`)
           this.#noteGuard('preview', text)
           return { kind: 'text', text }
         },
@@ -420,7 +444,7 @@ export class World {
               this.#violate('confirm', 'asked about another request')
             const yes = context.factor === true
             this.#confirmed.push({
-              call: verdict.toolCallId,
+              id: verdict.approvalId,
               who: context.who,
               yes,
               ran: JSON.stringify(verdict.arguments),
@@ -464,6 +488,11 @@ export class World {
     return {
       ...raw,
       raw,
+      issue: async (record) => {
+        // The request is bound to what was read for it last.
+        this.#boundTo.set(record.approvalId, current()?.guards?.bind?.value ?? 'one')
+        return raw.issue(record)
+      },
       claim: async (ref, answer, holder, lease) => {
         await at('claim')
         const result = await raw.claim(ref, answer, holder, lease)
@@ -484,12 +513,17 @@ export class World {
       },
       renew: async (ref, holder, lease) => {
         await at('renew')
+        const asked = scheduler.now
         const result = await raw.renew(ref, holder, lease)
         scheduler.note(result.status)
         if (result.status === 'renewed')
           this.#leases.set(ref.approvalId, { actor: current()?.name, until: until() })
         await at('renewed')
         this.#noteGuard('renewed', result.status)
+        const { trace, guards } = current() ?? {}
+        const isLost = result.status !== 'renewed' || scheduler.now >= asked + LEASE
+        if (isLost && guards?.preview && !trace.slice(guards.preview.at).includes('claim'))
+          this.#fenced = true
         return result
       },
       complete: async (ref, holder, outcome) => {
@@ -549,15 +583,19 @@ export class World {
     if (closed)
       this.#violate('told', `${closed.actor} was told ${closed.outcome} about ${call}, and then it started`)
     if (granted) this.#checkGranted(actor, call)
-    else if (this.#model.preview) this.#checkPreviewed(actor, call, input, key, preview)
-    else this.#checkApproved(actor, call, input, isHandedOut, key)
+    else {
+      this.#checkApproved(actor, call, input, isHandedOut, key)
+      if (this.#model.preview) this.#checkPreviewed(actor, call, input, key, preview)
+    }
     if (this.#model.policy)
-      this.#checkFresh(actor, call, 'policy', undefined, isHandedOut ? ['complete'] : [])
+      this.#checkFresh(actor, call, 'policy', undefined, isHandedOut ? ['complete'] : LATER.policy)
   }
 
   #checkApproved(actor, call, input, isHandedOut, key) {
-    const asked = this.asked.find((one) => one.toolCallId === call)
-    if (asked === undefined) return this.#violate('asked', `${call} started, and nobody was asked`)
+    const first = this.asked.find((one) => one.toolCallId === call)
+    // With previews, approval may have been requested again.
+    const asked = this.#model.preview ? this.#requests.get(key) : first
+    if (asked?.toolCallId !== call) return this.#violate('asked', `${call} started, and nobody was asked`)
     const { id, expiresAt } = asked.approval
     if (key !== undefined && key !== id) this.#violate('asked', `${call} started under another key`)
     if (!isHandedOut) {
@@ -567,11 +605,11 @@ export class World {
       if (this.scheduler.now >= Date.parse(expiresAt)) this.#violate('time', `${call} started after its time`)
       if (!this.#audited.has(`${actor.name} ${call}`))
         this.#violate('audit', `${call} started before the audit trail has it`)
-      if (this.#model.bind) this.#checkFresh(actor, call, 'bind', 'one', ['policy'])
+      if (this.#model.bind) this.#checkFresh(actor, call, 'bind', this.#boundTo.get(id), LATER.bind)
     }
     if (this.#model.confirm) {
       const ran = JSON.stringify(input)
-      const proven = this.#confirmed.some((one) => one.call === call && one.yes && one.ran === ran)
+      const proven = this.#confirmed.some((one) => one.id === id && one.yes && one.ran === ran)
       if (!proven)
         this.#violate('confirm', `${call} started and nobody with a second factor said yes to ${ran}`)
     }
@@ -582,12 +620,10 @@ export class World {
     const shown = this.#shown.get(`${id} ${JSON.stringify(input)}`)
     if (shown === undefined)
       return this.#violate('preview', `${call} started, and its effect was never shown`)
-    if (preview?.text !== shown)
-      this.#violate('preview', `${call} started with ${preview?.text}, and ${shown} was shown`)
-    const lease = this.#leases.get(id)
-    if (lease?.actor !== actor.name || this.scheduler.now >= lease.until)
-      this.#violate('lease', `${actor.name} started ${call} without its lease`)
-    this.#checkFresh(actor, call, 'preview', shown, [])
+    if (shownOf(preview) !== shown)
+      this.#violate('preview', `${call} started with ${shownOf(preview)}, and ${shown} was shown`)
+    // A point of that name after it is one of a preview that nobody waits for any more.
+    this.#checkFresh(actor, call, 'preview', shown, LATER.preview)
   }
 
   #checkGranted(actor, call) {
@@ -598,11 +634,12 @@ export class World {
       this.#violate('audit', `${call} started before the audit trail has it`)
   }
 
-  /** Between the word of the application (policy, bind) and the start there is only the ledger's. */
+  /** Between the word of the application (policy, bind, preview) and the start there is only the ledger's. */
   #checkFresh(actor, call, guard, wanted, more) {
     const { at = 0, value } = actor.guards?.[guard] ?? {}
-    const allowed = ['renew', 'renewed', 'use', 'used', '=renewed', '=grant', ...more]
-    const since = actor.trace.slice(at).filter((label) => !allowed.includes(label))
+    // Whoever reads the run does so beside it.
+    const allowed = ['renew', 'renewed', 'use', 'used', '=renewed', '=grant', 'read', ...more]
+    const since = actor.trace.slice(at).filter((label) => !allowed.includes(label.split(' ')[0]))
     if (value !== wanted) this.#violate(guard, `${call} started although ${guard} says ${value}`)
     if (since.length > 0)
       this.#violate(guard, `${call} started after ${since}, and ${guard} was not asked since`)
@@ -646,7 +683,10 @@ export class World {
         this.#mood = 'block'
         return
       case 'change':
-        this.#file = process ?? 'two'
+        this.#bound = 'two'
+        return
+      case 'write':
+        this.#file = process
         return
       case 'crash':
         return this.scheduler.crash(process)
@@ -655,6 +695,19 @@ export class World {
     }
   }
 }
+
+/** What the application is asked between each of its words and the start. */
+const LATER = {
+  preview: ['preview'],
+  policy: ['preview', '=preview'],
+  bind: ['policy', 'preview', '=preview'],
+}
+
+/** Why there is no preview of edits: somebody else has answered, time is over, what was bound has changed, the policy forbids them. */
+const CLOSED = ['approval-conflict', 'approval-expired', 'approval-stale', 'approval-edit-invalid']
+
+/** What a person sees of a preview. One that was computed too late says so. */
+const shownOf = (preview) => (preview?.kind === 'none' ? 'late' : preview?.text)
 
 /** A schema that takes everything as it is. */
 const anything = {

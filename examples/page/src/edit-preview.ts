@@ -23,6 +23,8 @@ export interface EditStep {
   readonly view: PreviewView | undefined
   /** Why there is no preview, or why nothing can be approved yet. */
   readonly note: string | undefined
+  /** There are changes, perhaps invalid ones. */
+  readonly canUndo: boolean
   /** To pass on with the approval. */
   readonly preview: EditedPreview | undefined
 }
@@ -34,7 +36,8 @@ export function editStep(
   preview: EditPreview,
   expanded: boolean,
 ): EditStep {
-  const step = { view: undefined, note: undefined, preview: undefined, disabled: false }
+  const canUndo = !edited.ok || edited.changed
+  const step = { view: undefined, note: undefined, preview: undefined, disabled: false, canUndo }
   if (edited.ok && !edited.changed) return { ...step, act: 'approve', label: 'Approve unchanged' }
   const approve = { ...step, act: 'approve', label: 'Approve with changes' } as const
   if (approval?.preview === undefined || editsUrl === undefined) return approve

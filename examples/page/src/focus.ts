@@ -33,6 +33,11 @@ export function focusFirstInvalid(form: HTMLElement): void {
   form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
 }
 
+/** Moves the focus to the first field of a button's form, before the button disappears. */
+export function focusFirstField({ form }: HTMLButtonElement): void {
+  form?.querySelector<HTMLElement>('textarea:not([readonly])')?.focus()
+}
+
 /** The request to jump to: the one after the focused card, else the first. */
 export function nextRequest(pending: readonly ToolCallPart[]): ToolCallPart | undefined {
   const focused = document.activeElement?.closest('.tool')?.querySelector('.tool-name')?.id

@@ -1,4 +1,4 @@
-import type { OfferedMandate, SessionGrant } from '@countersign/core'
+import type { MandateReplay, OfferedMandate, SessionGrant } from '@countersign/core'
 import type { GrantsProblem } from './standing-grants.js'
 
 /** The heading: how many there are of each kind. */
@@ -48,6 +48,12 @@ export function mandateLimits({ uses, budget, expiresIn }: OfferedMandate, now =
     until ? `until ${timeOf(until, now)}` : '',
   ]
   return words.filter((word) => word !== '').join(', ')
+}
+
+/** What a mandate would have decided so far. */
+export function replayWords({ asked, matched }: MandateReplay, verb: 'allowed' | 'refused'): string {
+  if (asked === 0) return 'There is no earlier request of this kind in this chat.'
+  return `Of ${asked} earlier ${asked === 1 ? 'request' : 'requests'} in this chat, it would have ${verb} ${matched.length}.`
 }
 
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`)

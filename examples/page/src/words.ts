@@ -147,3 +147,8 @@ export function heldWords(hidden: number): string {
 export function queuedText({ message }: QueuedMessage): string {
   return message.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
 }
+
+/** Whose words a request's message is. It names the call as the model made it, also while the user edits that. */
+export function sourceOfWords(isEditing: boolean): string {
+  return isEditing ? 'The server says of the call without your changes' : 'The server says'
+}

@@ -41,7 +41,7 @@ export function Approval({ part, onLate }: { part: ToolCallPart; onLate: (told: 
   return (
     <div className="approval">
       <AskedBy askers={view.askedBy} />
-      {view.message && <ServerWords message={view.message} />}
+      {view.message && <ServerWords message={view.message} isEditing={mode === 'edit'} />}
       {mode !== 'edit' && view.preview && <Preview view={view.preview} expanded={expanded} />}
       {mode !== 'edit' && (
         <Arguments

@@ -1,6 +1,7 @@
 import { displayText, type EditedPreview, type ToolCallPart } from '@countersign/core'
 import { applyDraft, type Draft, type Field, fieldsOf, textOf } from '@countersign/example-page/edit'
 import { editStep, loadPreview, NO_PREVIEW } from '@countersign/example-page/edit-preview'
+import { focusFirstField } from '@countersign/example-page/focus'
 import { type ReactNode, useId, useState } from 'react'
 import { EditedPreviewOf } from './Preview.js'
 import { SafeText } from './SafeText.js'
@@ -74,9 +75,18 @@ export function EditForm({ part, disabled, draft, onChange, onApprove, onBack }:
         <button type="button" className="button" onClick={onBack}>
           Back
         </button>
-        <button type="button" className="button link" onClick={() => onChange({})}>
-          Undo my changes
-        </button>
+        {step.canUndo && (
+          <button
+            type="button"
+            className="button link"
+            onClick={({ currentTarget }) => {
+              focusFirstField(currentTarget)
+              onChange({})
+            }}
+          >
+            Undo my changes
+          </button>
+        )}
       </div>
     </form>
   )

@@ -1,5 +1,7 @@
 import type { ApprovalResponse, MandateChoice } from '@countersign/client'
 import { mandateLimits } from '@countersign/example-page/grant-words'
+import { replayAnswer, replayQuestion } from '@countersign/example-page/replay'
+import { useState } from 'react'
 import { Segments } from './SafeText.js'
 
 interface MandateChoicesProps {
@@ -10,22 +12,36 @@ interface MandateChoicesProps {
 
 /** Standing approvals and denials to choose instead of an answer to this call alone. */
 export function MandateChoices({ choices, isSending = false, onAnswer }: MandateChoicesProps) {
+  const [replays, setReplays] = useState<Readonly<Record<string, string>>>({})
+  const replay = async (choice: MandateChoice) => {
+    const words = await replayAnswer(choice)
+    setReplays((known) => ({ ...known, [choice.mandate.id]: words }))
+  }
   if (choices.length === 0) return null
   return (
     <ul className="mandates" aria-label="Answers for more than this call">
-      {choices.map(({ mandate, label, disabled, response }) => (
-        <li className="mandate approval-choices" key={mandate.id}>
-          <button
-            type="button"
-            className={mandate.decide === 'deny' ? 'button deny' : 'button'}
-            disabled={disabled || isSending}
-            onClick={() => onAnswer(response)}
-          >
-            <Segments shown={label} />
-          </button>
-          <span className="mandate-limits">{mandateLimits(mandate)}</span>
-        </li>
-      ))}
+      {choices.map((choice) => {
+        const { mandate, label, disabled, response } = choice
+        return (
+          <li className="mandate approval-choices" key={mandate.id}>
+            <button
+              type="button"
+              className={mandate.decide === 'deny' ? 'button deny' : 'button'}
+              disabled={disabled || isSending}
+              onClick={() => onAnswer(response)}
+            >
+              <Segments shown={label} />
+            </button>
+            <span className="mandate-limits">{mandateLimits(mandate)}</span>
+            <button type="button" className="button link" onClick={() => void replay(choice)}>
+              {replayQuestion(choice)}
+            </button>
+            <span className="mandate-replay" role="status">
+              {replays[mandate.id]}
+            </span>
+          </li>
+        )
+      })}
     </ul>
   )
 }

@@ -31,14 +31,14 @@ export async function previewWrite(workspace: Workspace, path: string, content: 
   return { kind: 'diff', name: exists ? path : `${path} (new file)`, before, after: content }
 }
 
-/** A diff of the file's name, with what else says which file it is. */
+/** Both names, with what else says which file it is. */
 export async function previewMove(workspace: Workspace, from: string, to: string): Promise<Preview> {
   const file = await workspace.look(from)
   if (file === undefined) return noPreview(`There is no ${from} in the workspace.`)
   if ((await workspace.look(to)) !== undefined)
     return noPreview(`${to} exists already, so nothing can be moved there.`)
-  const name = `the name of a file of ${size(file.bytes)}`
-  return { kind: 'diff', name, before: `${from}\n`, after: `${to}\n` }
+  const total = `Moves a file of ${size(file.bytes)}`
+  return { kind: 'table', total, columns: ['From', 'To'], rows: [[from, to]] }
 }
 
 export const previewMail = (mail: Mail): Preview => ({ kind: 'text', text: renderMail(mail) })

@@ -92,10 +92,10 @@ test('V14 write_file and move_file show a diff', async () => {
     before: '',
   })
   expect((await chat.ask('rename todo.md to done.md'))?.preview).toEqual({
-    kind: 'diff',
-    name: 'the name of a file of 8 bytes',
-    before: 'todo.md\n',
-    after: 'done.md\n',
+    kind: 'table',
+    total: 'Moves a file of 8 bytes',
+    columns: ['From', 'To'],
+    rows: [['todo.md', 'done.md']],
   })
   expect((await chat.ask('rename todo.md to notes.txt'))?.preview).toEqual({
     kind: 'none',

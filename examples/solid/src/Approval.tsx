@@ -50,7 +50,9 @@ export function Approval(props: ApprovalProps) {
       {(view) => (
         <div class="approval">
           <AskedBy askers={view().askedBy} />
-          <Show when={view().message}>{(message) => <ServerWords message={message()} />}</Show>
+          <Show when={view().message}>
+            {(message) => <ServerWords message={message()} isEditing={mode() === 'edit'} />}
+          </Show>
           <Show when={mode() !== 'edit' && view().preview}>
             {(preview) => <Preview view={preview()} expanded={expanded()} />}
           </Show>

@@ -1,6 +1,7 @@
 import type { EditedPreview, ToolCallPart } from '@countersign/core'
 import { applyDraft, type Draft, type Field, fieldsOf, textOf } from '@countersign/example-page/edit'
 import { type EditPreview, editStep, loadPreview, NO_PREVIEW } from '@countersign/example-page/edit-preview'
+import { focusFirstField } from '@countersign/example-page/focus'
 import { createMemo, createSignal, Index, Show } from 'solid-js'
 import { EditField } from './EditField.js'
 import { Preview } from './Preview.js'
@@ -90,9 +91,18 @@ export function EditForm(props: EditFormProps) {
         <button type="button" class="button" onClick={() => props.onBack()}>
           Back
         </button>
-        <button type="button" class="button link" onClick={() => props.onChange({})}>
-          Undo my changes
-        </button>
+        <Show when={step().canUndo}>
+          <button
+            type="button"
+            class="button link"
+            onClick={({ currentTarget }) => {
+              focusFirstField(currentTarget)
+              props.onChange({})
+            }}
+          >
+            Undo my changes
+          </button>
+        </Show>
       </div>
     </form>
   )

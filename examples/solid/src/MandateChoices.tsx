@@ -1,6 +1,7 @@
 import type { ApprovalResponse, MandateChoice } from '@countersign/client'
 import { mandateLimits } from '@countersign/example-page/grant-words'
-import { Index, Show } from 'solid-js'
+import { replayAnswer, replayQuestion } from '@countersign/example-page/replay'
+import { createSignal, Index, Show } from 'solid-js'
 import { Segments } from './SafeText.js'
 
 interface MandateChoicesProps {
@@ -11,6 +12,11 @@ interface MandateChoicesProps {
 
 /** Standing approvals and denials to choose instead of an answer to this call alone. */
 export function MandateChoices(props: MandateChoicesProps) {
+  const [replays, setReplays] = createSignal<Readonly<Record<string, string>>>({})
+  async function replay(choice: MandateChoice) {
+    const words = await replayAnswer(choice)
+    setReplays((known) => ({ ...known, [choice.mandate.id]: words }))
+  }
   return (
     <Show when={props.choices.length > 0}>
       <ul class="mandates" aria-label="Answers for more than this call">
@@ -26,6 +32,12 @@ export function MandateChoices(props: MandateChoicesProps) {
                 <Segments shown={choice().label} />
               </button>
               <span class="mandate-limits">{mandateLimits(choice().mandate)}</span>
+              <button type="button" class="button link" onClick={() => void replay(choice())}>
+                {replayQuestion(choice())}
+              </button>
+              <span class="mandate-replay" role="status">
+                {replays()[choice().mandate.id]}
+              </span>
             </li>
           )}
         </Index>

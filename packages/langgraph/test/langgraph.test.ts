@@ -1,5 +1,5 @@
-import { ChatClient, type ChatClientOptions, type ToolCallPart } from '@countersign/client'
-import { clientTool } from '@countersign/core'
+import { ChatClient, type ChatClientOptions, previewView, type ToolCallPart } from '@countersign/client'
+import { clientTool, isRecord } from '@countersign/core'
 import { type LangGraphOptions, langGraph } from '@countersign/langgraph'
 import { until } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
@@ -105,6 +105,33 @@ test('a run is asked for as useStream asks, with the options of the body, and on
   })
   expect(bodies()[1]?.input).toMatchObject({ messages: [{ content: 'two' }] })
   expect(client.getSnapshot().messages).toMatchObject([{}, { id: 'm1' }, {}, { id: 'm2' }])
+  expect(warnings).toEqual([])
+})
+
+test('V13 LangGraph has no place for a preview: one beside a request is left out, one in an interrupt of the graph reaches the page', async () => {
+  const preview = { kind: 'diff', name: 'a.txt', before: 'one\n', after: 'two\n' }
+  const { client, bodies, calls, warnings } = chat([
+    [
+      spoken('', { tool_calls: [call('c1', 'ada')] }),
+      asking({
+        action_requests: [{ ...request('ada'), preview }],
+        review_configs: [review('approve', 'reject')],
+      }),
+    ],
+    [result('c1', 'sent'), asking({ message: 'Write a.txt?', preview }, 'i2')],
+    [spoken('Done.', {}, 'm2')],
+  ])
+  await client.sendMessage('mail ada')
+  // Nothing would bind it to what the graph then does.
+  expect(calls()[0]?.approval).not.toHaveProperty('preview')
+  expect(calls()[0]?.approval?.message).toBe('Mail to ada')
+  await client.addToolApprovalResponse({ id: 'i1:c1', approved: true })
+  expect(bodies()[1]).toMatchObject({ command: { resume: { i1: { decisions: [{ type: 'approve' }] } } } })
+  const [asked] = client.getSnapshot().interrupts
+  const shown: unknown = asked?.metadata?.['langgraph:value']
+  expect(shown).toEqual({ message: 'Write a.txt?', preview })
+  const view = previewView(isRecord(shown) ? shown.preview : undefined)
+  expect(view.total?.cells[0]?.text).toBe('1 line added, 1 line removed in a.txt')
   expect(warnings).toEqual([])
 })
 

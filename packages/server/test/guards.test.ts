@@ -455,6 +455,93 @@ test('F15 what a call is bound to is read again right before its start', async (
   expect(results(events)).toMatchObject([{ own: { outcome: 'cancelled', code: 'approval-stale' } }])
 })
 
+test('F15 an answer that is refused while another one has the call gets the outcome of that one', async () => {
+  for (const wait of [undefined, 20]) {
+    const [isReading, wasClaimed, wasRefused, hasEnded] = [gate(), gate(), gate(), gate()]
+    let reads = 0
+    const send = counted('send', {
+      needsApproval: true,
+      // The first to answer reads it last, and what was bound has changed by then.
+      bind: async () => {
+        if (++reads !== 2) return 'one'
+        isReading.open()
+        await wasClaimed.passed
+        return 'two'
+      },
+    })
+    const ledger = memoryLedger()
+    const { agent } = testAgent([call(['c1', 'send', {}]), say('ok'), say('ok')], {
+      tools: [send.tool],
+      approvals: {
+        wait,
+        ledger: {
+          ...ledger,
+          claim: async (ref, answered, holder, lease) => {
+            const claim = await ledger.claim(ref, answered, holder, lease)
+            if (answered.decision === 'cancel') wasRefused.open()
+            return claim
+          },
+        },
+        onAudit: async ({ event }) => {
+          if (event !== 'started') return
+          wasClaimed.open()
+          await (wait === undefined ? wasRefused : hasEnded).passed
+        },
+      },
+    })
+    const { history, first } = await ask(agent, {}, ann)
+    const given = input(history, { resume: [answer(first, yes)] })
+    const refused = collect(agent, { ...given, runId: 'refused' }, ann).finally(hasEnded.open)
+    await isReading.passed
+    const ran = await collect(agent, given, ann)
+    expect([wait, send.runs]).toEqual([wait, [{}]])
+    // One that may not wait any longer is told nothing that could turn out wrong.
+    expect(results(await refused).map(({ content }) => content)).toEqual(
+      wait === undefined ? results(ran).map(({ content }) => content) : [],
+    )
+    if (wait !== undefined) expect(last(await refused)).toMatchObject({ code: 'call-running' })
+  }
+})
+
+test('F15 an answer that is refused while approval is requested again is told of no outcome', async () => {
+  const [isReading, wasClaimed, hasEnded] = [gate(), gate(), gate()]
+  let reads = 0
+  const send = counted('send', {
+    needsApproval: true,
+    bind: async () => {
+      if (++reads !== 2) return 'one'
+      isReading.open()
+      await wasClaimed.passed
+      return 'two'
+    },
+    preview: () => ({ kind: 'text', text: `read ${reads} times` }),
+  })
+  const ledger = memoryLedger()
+  const { agent } = testAgent([call(['c1', 'send', {}]), say('ok')], {
+    tools: [send.tool],
+    approvals: {
+      ledger: {
+        ...ledger,
+        issue: async (record) => {
+          if (record.earlier !== undefined) await hasEnded.passed
+          return ledger.issue(record)
+        },
+      },
+      onAudit: async ({ event }) => {
+        if (event === 'completed') wasClaimed.open()
+      },
+    },
+  })
+  const { history, first } = await ask(agent, {}, ann)
+  const given = input(history, { resume: [answer(first, yes)] })
+  const refused = collect(agent, { ...given, runId: 'refused' }, ann).finally(hasEnded.open)
+  await isReading.passed
+  const asked = await collect(agent, given, ann)
+  expect(requests(asked)).toMatchObject([{ toolCallId: 'c1' }])
+  expect([results(await refused), results(asked), send.runs]).toEqual([[], [], []])
+  expect(last(await refused)).toMatchObject({ code: 'call-running' })
+})
+
 test('F16 the same run posted twice runs its tools once; the second gets 409 run-open', async () => {
   const busy = gate()
   const slow = counted('slow', { execute: () => busy.passed.then(() => 'ok') })

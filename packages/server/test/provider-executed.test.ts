@@ -372,6 +372,23 @@ test('S0.62 approvals of our own never reach the model, answered or not', async 
   }
 })
 
+test('V12 a call that the provider runs has no preview, even if a tool of that name here has one', async () => {
+  let computed = 0
+  const tool = counted('search_docs', {
+    preview: () => {
+      computed++
+      return { kind: 'text', text: 'what the tool of this server would do' }
+    },
+  })
+  const { agent, model } = testAgent([[asks('mcpr_1'), finish], say('done')], { tools: [tool.tool] })
+  const { asked, events, history } = await first(agent)
+  expect(JSON.stringify(events)).not.toContain('preview')
+  const yes = answer(asked, { approved: true })
+  await collect(agent, input(history, { resume: [yes] }))
+  expect(toldApprovals(model.requests.at(-1)?.messages)).toMatchObject([{ approved: true }])
+  expect([computed, tool.runs]).toEqual([0, []])
+})
+
 test('S0.63 of one call of ours and one of the provider, both approved, one runs here and one is forwarded', async () => {
   const send = counted('send', { needsApproval: true })
   const turns: ModelEvent[][] = [

@@ -8,6 +8,7 @@ import { startWire, type Wire } from '../wire.js'
 
 /** A page on a fresh server, with a look at the files that the tools work on. */
 export interface Demo extends ChatPage {
+  readonly name: PageName
   has(path: string): boolean
   read(path: string): Promise<string>
   list(path: string): Promise<string[]>
@@ -71,6 +72,7 @@ export function pageBench(name: PageName, chosen: readonly RegExp[]): Bench & { 
       const opened = await visit(url, options)
       return {
         ...opened,
+        name,
         wire: between,
         has: (path) => existsSync(join(folder, path)),
         read: (path) => readFile(join(folder, path), 'utf8'),

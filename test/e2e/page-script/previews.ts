@@ -1,5 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { full } from '../../full.js'
+import { findings } from '../accessibility.js'
 import { approve, type Bench, type Demo } from './bench.js'
 import { looks, sideways } from './looks.js'
 
@@ -118,6 +120,12 @@ export function previewing({ spec, open }: Bench): void {
       await card.getByRole('button', { name: 'Edit…' }).click()
       const approved = card.getByRole('button', { name: 'Approve with changes' })
       const asked = card.getByRole('button', { name: 'Preview the changes' })
+      const undo = card.getByRole('button', { name: 'Undo my changes' })
+      expect(await undo.count()).toBe(0)
+      await card.getByLabel('content').fill('Back at one.')
+      await undo.click()
+      expect(await card.getByLabel('content').inputValue()).toBe('Back at noon.')
+      expect(await undo.count()).toBe(0)
       await card.getByLabel('content').fill('Back at one.')
       expect(await approved.count()).toBe(0)
       await asked.focus()
@@ -146,6 +154,9 @@ export function previewing({ spec, open }: Bench): void {
     await settled()
     await first.locator('.tool-name').focus()
     await tabTo(page, choice)
+    await first.getByRole('button', { name: 'What would it have allowed?' }).first().press('Enter')
+    await first.getByText('There is no earlier request of this kind in this chat.').waitFor()
+    await tabTo(page, choice)
     await demo.screenshot('mandate-choice-phone')
     expect(await sideways(demo)).toBe(0)
     await page.keyboard.press('Enter')
@@ -171,46 +182,54 @@ export function previewing({ spec, open }: Bench): void {
     await page.keyboard.press('Enter')
     await standing.waitFor({ state: 'detached' })
     await send('pay 1 EUR to Crane Ltd for invoice 9')
-    await request('invoice 9').waitFor()
+    const again = request('invoice 9')
+    await again.waitFor()
     await settled()
+    await again.getByRole('button', { name: 'What would it have allowed?' }).first().press('Enter')
+    await again.getByText(/^Of 1 earlier request in this chat, it would have allowed 1\.$/).waitFor()
     expect(await demo.read('payments.csv')).toMatch(/,120,EUR,invoice 7\n.*,50,EUR,invoice 8\n$/)
     expect(demo.complaints).toEqual([])
   })
 
   for (const [name, options] of looks)
-    spec(`V14 V15 W21 looks of previews and mandates: ${name}, without sideways scrolling`, async () => {
-      const demo = await open(options)
-      const { page, send, request, settled } = demo
-      await send('write a list of all files to todo.md')
-      await request('todo.md').waitFor()
-      await settled()
-      await request('todo.md').evaluate((card) => card.scrollIntoView({ block: 'start' }))
-      await shot(demo, `${name}-diff`)
-      await send('pay 120 EUR to Crane Ltd for invoice 7')
-      await settled()
-      await shot(demo, `${name}-table`)
-      await page.getByRole('button', { name: 'One by one…' }).click()
-      await shot(demo, `${name}-mandates-dialog`)
-      await page.keyboard.press('Escape')
-      await request('Crane Ltd').getByRole('button', { name: 'Pay Crane Ltd up to' }).click()
-      await settled()
-      await page.getByText('1 standing approval', { exact: true }).click()
-      await shot(demo, `${name}-mandates`)
-      await send('delete notes.txt')
-      await settled()
-      await shot(demo, `${name}-list`)
-      await demo.change('notes.txt', 'Harbour office, notes of the week\n\n- The tide gauge is broken.\n')
-      await approve(request('notes.txt'))
-      await request('Changed since you looked').getByText('What you saw before').click()
-      await settled()
-      await shot(demo, `${name}-changed`)
-      await page.getByRole('button', { name: 'One by one…' }).click()
-      await shot(demo, `${name}-preview-dialog`)
-      expect(demo.complaints).toEqual([])
-    })
+    spec(
+      `V14 V15 W21 looks of previews and mandates: ${name}, without sideways scrolling or serious findings`,
+      async () => {
+        const demo = await open(options)
+        const { page, send, request, settled } = demo
+        await send('write a list of all files to todo.md')
+        await request('todo.md').waitFor()
+        await settled()
+        await request('todo.md').evaluate((card) => card.scrollIntoView({ block: 'start' }))
+        await shot(demo, `${name}-diff`)
+        await send('pay 120 EUR to Crane Ltd for invoice 7')
+        await settled()
+        await shot(demo, `${name}-table`)
+        await page.getByRole('button', { name: 'One by one…' }).click()
+        await shot(demo, `${name}-mandates-dialog`)
+        await page.keyboard.press('Escape')
+        await request('Crane Ltd').getByRole('button', { name: 'Pay Crane Ltd up to' }).click()
+        await settled()
+        await page.getByText('1 standing approval', { exact: true }).click()
+        await shot(demo, `${name}-mandates`)
+        await send('delete notes.txt')
+        await settled()
+        await shot(demo, `${name}-list`)
+        await demo.change('notes.txt', 'Harbour office, notes of the week\n\n- The tide gauge is broken.\n')
+        await approve(request('notes.txt'))
+        await request('Changed since you looked').getByText('What you saw before').click()
+        await settled()
+        await shot(demo, `${name}-changed`)
+        await page.getByRole('button', { name: 'One by one…' }).click()
+        await shot(demo, `${name}-preview-dialog`)
+        expect(demo.complaints).toEqual([])
+      },
+    )
 }
 
+/** A picture, which must fit and be accessible: axe looks at the page of one framework in `npm test`, and at all in `npm run test:full`. */
 async function shot(demo: Demo, name: string): Promise<void> {
   await demo.screenshot(name)
+  if (full || demo.name === 'react') expect(await findings(demo.page), name).toEqual([])
   expect(await sideways(demo), name).toBe(0)
 }

@@ -1,13 +1,45 @@
 import type { ToolCall } from '@countersign/core'
-import type { ApprovalRef, LedgerAnswer, ToolOutcome } from '../ledger/ledger.js'
+import { claimAndWait } from '../ledger/claim-and-wait.js'
+import type { ApprovalRef, ApprovalState, ClaimResult, LedgerAnswer, ToolOutcome } from '../ledger/ledger.js'
 import { type AuditStep, audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
+import { lookUp } from './records.js'
 
 /** An approval that this run holds in the ledger, and its call. */
 export interface Claim {
   readonly ref: ApprovalRef
   readonly holder: string
   readonly call: ToolCall
+}
+
+export type ClaimedOrNot = ClaimResult | { readonly status: 'unavailable' }
+
+/** Claims an answer. While another run carries out the same answer, waits for its outcome. */
+export async function claimAnswer(
+  scope: RunScope,
+  ref: ApprovalRef,
+  answer: LedgerAnswer,
+  holder: string,
+): Promise<ClaimedOrNot> {
+  const { approvals, warn } = scope.settings
+  const { leaseMs, waitMs, ledger } = approvals
+  try {
+    return await claimAndWait(ledger, ref, answer, holder, { leaseMs, waitMs, signal: scope.stop })
+  } catch (error) {
+    warn('The ledger could not be reached.', error)
+    return { status: 'unavailable' }
+  }
+}
+
+/** The answer in the ledger and its state. Undefined if there is none, or the ledger can't be read now. */
+export async function firstAnswer(
+  scope: RunScope,
+  ref: ApprovalRef,
+): Promise<Exclude<ApprovalState, { phase: 'issued' }> | undefined> {
+  const entry = await lookUp(scope, ref)
+  return entry === undefined || entry === 'unavailable' || entry.state.phase === 'issued'
+    ? undefined
+    : entry.state
 }
 
 /** Extends the lease of a claim until the returned function is called. */

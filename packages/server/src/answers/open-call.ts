@@ -25,7 +25,7 @@ import type { TokenClaims } from '../tokens/token.js'
 import { readCall } from '../tools/call.js'
 import { approvalIdOf } from './answers.js'
 import { nextOf, requestAgain } from './ask-again.js'
-import { auditNames, auditSettled } from './claim.js'
+import { auditNames, auditSettled, claimAnswer, firstAnswer } from './claim.js'
 import {
   type CallOutcome,
   decidedBy,
@@ -35,6 +35,7 @@ import {
   type Refusal,
   restoreOutcome,
   stampAnswer,
+  stillRunning,
 } from './outcome.js'
 import { type IssuedRecords, isReplaced, lookUpLast } from './records.js'
 import { verifyCallToken, wasShown } from './verify.js'
@@ -49,7 +50,7 @@ export async function outcomeOfOpenCall(
   issued: IssuedRecords,
   refusal: Refusal | undefined,
   messages: readonly Message[],
-): Promise<CallOutcome> {
+): Promise<CallOutcome | Refusal> {
   const own = getCountersignMetadata(site.call.metadata)
   const known = issued.entryOf(site)
   // Without a subject everybody is the same owner: only the approval id shows whose approval request it is.
@@ -172,12 +173,15 @@ export interface OpenRequest {
   readonly scopes: readonly ApprovalScope[] | undefined
 }
 
-/** Settles an approval request without the user. If somebody else settled it first, the call gets that outcome. */
+/**
+ * Settles an approval request without the user. If somebody else settled it first, the call gets that outcome, once it is known: until
+ * then nobody may be told that it was interrupted, because it may still start. Once the user has moved on, nobody waits for it.
+ */
 export async function closeRequest(
   scope: RunScope,
   asked: OpenRequest,
   closing: LedgerAnswer,
-): Promise<CallOutcome> {
+): Promise<CallOutcome | Refusal> {
   const { site, ref, scopes } = asked
   const answer = stampAnswer(scope, closing, 'server')
   const status = await closeInLedger(scope, ref, answer)
@@ -186,10 +190,16 @@ export async function closeRequest(
     const step = { ...auditNames({ ref, call: site.call }), decision: answer.decision, code, via: 'server' }
     await auditSettled(scope, step, answer)
   }
+  const first = status === 'conflict' && !site.superseded ? await firstAnswer(scope, ref) : undefined
+  if (first !== undefined) await claimAnswer(scope, ref, first.answer, randomId('holder_'))
   if (status === 'repeat' || status === 'conflict' || status === 'expired') {
-    // The history may have lost it.
-    const stored = endedOutcome(scope, asked, await lookUpLast(scope, ref))
+    const last = await lookUpLast(scope, ref)
+    const isReplaced = nextOf(last) !== undefined && !site.superseded
+    const stored = isReplaced ? undefined : endedOutcome(scope, asked, last)
     if (stored !== undefined) return stored
+    // The call is still being carried out, or the user is asked about it again.
+    if (first !== undefined && last !== 'unavailable')
+      return stillRunning({ approvalId: ref.approvalId, site })
     if (status === 'conflict') return resultOf(site, interruptedOutcome())
   }
   return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided: decidedBy(scope, answer, scopes) }

@@ -53,6 +53,13 @@ export interface Refusal {
   readonly effect: 'as-found' | 'open' | 'close'
 }
 
+/** Another answer is being carried out, and takes longer than a run may wait for it. */
+export function stillRunning({ approvalId, site }: Pick<Refusal, 'approvalId' | 'site'>): Refusal {
+  const message =
+    'An approved call is still running, and the conversation continues once it has ended. Try again later.'
+  return { kind: 'refused', approvalId, site, code: 'call-running', message, effect: 'open' }
+}
+
 /** The event that reports a refusal to the client; the run continues. */
 export function refusedEvent({ approvalId, code, message, site }: Refusal): AGUIEvent {
   const toolCallId = site?.call.id

@@ -3,10 +3,9 @@ import { unlessLeft } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { grantAnswered } from '../gate/grants.js'
 import { isProviderExecuted } from '../history/history.js'
-import { claimAndWait } from '../ledger/claim-and-wait.js'
-import type { ApprovalState, ClaimResult, LedgerAnswer, StoredOutcome } from '../ledger/ledger.js'
+import type { ClaimResult, LedgerAnswer, StoredOutcome } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
-import { auditNames, auditSettled } from './claim.js'
+import { auditNames, auditSettled, type ClaimedOrNot, claimAnswer, firstAnswer } from './claim.js'
 import { isConfirmed } from './confirm.js'
 import {
   type CallOutcome,
@@ -16,9 +15,9 @@ import {
   outcomeOfAnswer,
   type Refusal,
   restoreOutcome,
+  stillRunning,
 } from './outcome.js'
 import { prepareVerdicts, refusalOf, type Settlement } from './prepare.js'
-import { lookUp } from './records.js'
 import { runClaimed } from './run-claimed.js'
 import { LEDGER_UNAVAILABLE, NO_SUCH_REQUEST, type VerifiedVerdict } from './verify.js'
 
@@ -64,7 +63,7 @@ async function settle(
   if (scope.stop.aborted) return stopped(verdict)
   const holder = randomId('holder_')
   const { answer } = settlement
-  const claim = await claimVerdict(scope, verdict, answer, holder)
+  const claim = await claimAnswer(scope, verdict.ref, answer, holder)
   if (claim.status === 'claimed') {
     const { revision } = claim
     const step = { ...auditNames({ ref: verdict.ref, call: site.call }), ...auditAnswer(verdict, answer) }
@@ -95,29 +94,11 @@ function auditAnswer({ canonical, via }: VerifiedVerdict, answer: LedgerAnswer) 
   return { decision, scope: answer.scope, edited, arguments: answer.arguments ?? canonical, via }
 }
 
-type Claim = ClaimResult | { readonly status: 'unavailable' }
-
-async function claimVerdict(
-  scope: RunScope,
-  { ref }: VerifiedVerdict,
-  answer: LedgerAnswer,
-  holder: string,
-): Promise<Claim> {
-  const { approvals, warn } = scope.settings
-  const { leaseMs, waitMs, ledger } = approvals
-  try {
-    return await claimAndWait(ledger, ref, answer, holder, { leaseMs, waitMs, signal: scope.stop })
-  } catch (error) {
-    warn('The ledger could not be reached.', error)
-    return { status: 'unavailable' }
-  }
-}
-
 /** The outcome of an answer that could not be claimed: the request was answered before, or can't be answered. */
 async function settledBefore(
   scope: RunScope,
   verdict: VerifiedVerdict,
-  claim: Exclude<Claim, { status: 'claimed' }>,
+  claim: Exclude<ClaimedOrNot, { status: 'claimed' }>,
 ): Promise<CallOutcome | Refusal | undefined> {
   switch (claim.status) {
     case 'repeat':
@@ -125,7 +106,7 @@ async function settledBefore(
     case 'interrupted':
       return interrupted(scope, verdict)
     case 'in-progress':
-      return refusalOf(verdict, 'call-running', STILL_RUNNING, 'open')
+      return stillRunning(verdict)
     case 'unavailable':
       return unavailable(verdict)
     case 'conflict':
@@ -139,20 +120,6 @@ async function settledBefore(
   }
 }
 
-const STILL_RUNNING =
-  'An approved call is still running, and the conversation continues once it has ended. Try again later.'
-
-/** The answer in the ledger and its state. Undefined if there is none, or the ledger can't be read now. */
-async function firstAnswer(
-  scope: RunScope,
-  { ref }: VerifiedVerdict,
-): Promise<Exclude<ApprovalState, { phase: 'issued' }> | undefined> {
-  const entry = await lookUp(scope, ref)
-  return entry === undefined || entry === 'unavailable' || entry.state.phase === 'issued'
-    ? undefined
-    : entry.state
-}
-
 function isReplacement(stored: StoredOutcome | { readonly type: 'interrupted' }): boolean {
   return stored.type === 'cancelled' && stored.next !== undefined
 }
@@ -160,7 +127,7 @@ function isReplacement(stored: StoredOutcome | { readonly type: 'interrupted' })
 /** A result is reported even if the ledger can't tell now who gave the answer. */
 async function interrupted(scope: RunScope, verdict: VerifiedVerdict): Promise<CallOutcome> {
   const { site, claims } = verdict
-  const first = await firstAnswer(scope, verdict)
+  const first = await firstAnswer(scope, verdict.ref)
   const decided = first && decidedBy(scope, first.answer, claims.scopes)
   return { kind: 'result', site, outcome: interruptedOutcome(), decided }
 }
@@ -173,7 +140,7 @@ async function repeated(
 ): Promise<CallOutcome | Refusal | undefined> {
   if (isReplacement(stored)) return undefined
   const { site, claims } = verdict
-  const first = await firstAnswer(scope, verdict)
+  const first = await firstAnswer(scope, verdict.ref)
   const decided = first && decidedBy(scope, first.answer, claims.scopes)
   if (stored.type !== 'handed-out') return { kind: 'result', site, outcome: restoreOutcome(stored), decided }
   if (isProviderExecuted(site.call)) return { kind: 'forwarded', site, decided }
@@ -197,10 +164,10 @@ async function contradiction(
   settled: LedgerAnswer['decision'],
 ): Promise<CallOutcome | Refusal | undefined> {
   const { site, claims } = verdict
-  const first = await firstAnswer(scope, verdict)
+  const first = await firstAnswer(scope, verdict.ref)
   if (first === undefined) return unavailable(verdict)
-  const again = await claimVerdict(scope, verdict, first.answer, randomId('holder_'))
-  if (again.status === 'in-progress') return refusalOf(verdict, 'call-running', STILL_RUNNING, 'open')
+  const again = await claimAnswer(scope, verdict.ref, first.answer, randomId('holder_'))
+  if (again.status === 'in-progress') return stillRunning(verdict)
   if (again.status !== 'repeat' && again.status !== 'interrupted') return unavailable(verdict)
   const stored = again.status === 'repeat' ? again.outcome : ({ type: 'interrupted' } as const)
   if (isReplacement(stored)) return undefined

@@ -35,9 +35,10 @@ export async function awaitAnswer(
 ): Promise<CallOutcome> {
   const { site, request, waitSignal } = asked
   const { id, expiresAt, options } = request.approval
-  const close = (answer: LedgerAnswer) => {
+  const close = async (answer: LedgerAnswer) => {
     const ref = { owner: scope.owner, threadId: scope.threadId, approvalId: id }
-    return closeRequest(scope, { site, ref, scopes: options.filter((option) => option !== 'deny') }, answer)
+    const scopes = options.filter((option) => option !== 'deny')
+    return orOpen(asked, await closeRequest(scope, { site, ref, scopes }, answer))
   }
   const arrival = await nextArrival(answers, id, {
     waitSignal,
@@ -64,13 +65,21 @@ export async function awaitAnswer(
   }
 }
 
+/** While another answer is carried out, or once the run was left, the request is neither settled nor asked about again. */
+function orOpen({ site, request }: AskedCall, outcome: CallOutcome | Refusal | undefined): CallOutcome {
+  const open = { kind: 'open', site, request, isAnothers: false } as const
+  if (outcome === undefined) return open
+  return outcome.kind === 'refused' ? { ...open, refusal: outcome } : outcome
+}
+
 /** Processes the answer like any other: verify, claim, run. A refused answer has the same effect on the call as one from a request. */
 async function carryOut(
   scope: RunScope,
-  { site, issued, request }: AskedCall,
+  asked: AskedCall,
   { entry, context }: Extract<Arrival, { kind: 'answer' }>,
   messages: readonly Message[],
 ): Promise<CallOutcome> {
+  const { site, issued, request } = asked
   const answer = answerOf(entry, 'live', site, context)
   const { verdicts, refusals } = await verifyAnswers(scope, [answer], issued)
   let refusal: Refusal | undefined = refusals[0]
@@ -78,10 +87,12 @@ async function carryOut(
     if (outcome.kind !== 'refused') return outcome
     refusal = outcome
   }
-  const found = await outcomeOfOpenCall(scope, site, issued, refusal, messages).catch(unlessLeft)
-  const outcome = found ?? ({ kind: 'open', site, request, isAnothers: false } as const)
+  const outcome = orOpen(
+    asked,
+    await outcomeOfOpenCall(scope, site, issued, refusal, messages).catch(unlessLeft),
+  )
   if (outcome.kind !== 'open') return { ...outcome, refusal }
   return outcome.request.approval.id === request.approval.id
-    ? { ...outcome, request, refusal }
+    ? { refusal, ...outcome, request }
     : { kind: 'asked-again', site, request: outcome.request }
 }

@@ -130,6 +130,8 @@ class Progress {
       if (this.scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
       const refusal = this.#refusals.get(site)
       const outcome = await outcomeOfOpenCall(this.scope, site, issued, refusal, messages)
+      // Another answer is still being carried out.
+      if (outcome.kind === 'refused') this.#unsettled ??= new CountersignError(outcome.code, outcome.message)
       await (outcome.kind === 'open' ? this.#reopen(outcome, refusal) : this.take(outcome))
     }
   }

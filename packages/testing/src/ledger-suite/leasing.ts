@@ -121,6 +121,27 @@ export function leasing(spec: Spec, expect: Expect): void {
     },
   )
 
+  spec('V5 a request is replaced only while its lease is held: a stale worker is fenced', async (bench) => {
+    const { ledger } = bench
+    const replaced = { type: 'cancelled', code: 'approval-stale', reason: 'changed', next: 'again' } as const
+    const stale = await bench.issueAnother()
+    await ledger.claim(stale, approve, 'h1', LEASE)
+    bench.advance(LEASE + 1)
+    // Others may have been told that it was interrupted, so no new request may take its place.
+    expect(await ledger.complete(stale, 'h1', replaced)).toEqual({ status: 'fenced' })
+    expect((await ledger.lookup(stale))?.state.phase).toEqual('interrupted')
+    expect(await ledger.claim(stale, approve, 'h2', LEASE)).toEqual({ status: 'interrupted' })
+    const held = await bench.issueAnother()
+    await ledger.claim(held, approve, 'h1', LEASE)
+    expect(await ledger.complete(held, 'h2', replaced)).toEqual({ status: 'fenced' })
+    expect(await ledger.complete(held, 'h1', replaced)).toEqual(recorded)
+    const repeat = { status: 'repeat', outcome: replaced, late: false }
+    expect(await ledger.claim(held, approve, 'h3', LEASE)).toEqual(repeat)
+    expect(await ledger.complete(held, 'h1', { ...replaced, next: 'other' })).toEqual({
+      status: 'already-recorded',
+    })
+  })
+
   spec(
     "a provider's call that was handed out is taken over by one, who tells the provider",
     async (bench) => {
