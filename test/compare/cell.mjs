@@ -35,7 +35,11 @@ export async function playCell(column, scenario) {
   const log = join(folder, 'tool.log')
   writeFileSync(log, '')
   const sent = []
-  const lines = () => readFileSync(log, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line))
+  const lines = () =>
+    readFileSync(log, 'utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((line, at) => ({ at, ...JSON.parse(line) }))
   let server
   let dieAt = ''
 
@@ -79,7 +83,7 @@ export async function playCell(column, scenario) {
     },
     /** Sends a request. Resolves to what was answered; status 0 if the connection broke. */
     async send(request, how = {}) {
-      const entry = { ...request, bytes: Buffer.byteLength(request.body ?? ''), status: undefined }
+      const entry = { ...request, wroteBefore: lines().length, status: undefined }
       sent.push(entry)
       const reply = await sendRaw(server.url, request, how)
       entry.status = reply.status
@@ -102,7 +106,9 @@ export async function playCell(column, scenario) {
     await cell.start(scenario.start)
     const found = await scenario.play(cell)
     await cell.quiet(scenario.quiet)
-    const ran = lines().filter((line) => line.sent !== undefined).map(({ sent: to, amount }) => ({ to, amount }))
+    const ran = lines()
+      .filter((line) => line.sent !== undefined)
+      .map(({ sent: to, amount }) => ({ to, amount }))
     return { ...found, ran, sent, lines: lines() }
   } finally {
     server?.child.kill('SIGKILL')
@@ -119,7 +125,13 @@ export async function until(holds, looks = 400) {
 
 async function startServer(file, env) {
   const child = spawn(process.execPath, ['--import', preload, file], {
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', LOG_LEVEL: 'silent', LANGSMITH_TRACING: 'false', ...env },
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      LOG_LEVEL: 'silent',
+      LANGSMITH_TRACING: 'false',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = once(child, 'exit')

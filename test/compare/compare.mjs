@@ -1,49 +1,34 @@
 // `npm run compare`: sends the same attacks and accidents to servers of Countersign, the AI SDK, TanStack AI and LangGraph, and writes what ran
-// to docs/compare.md. `--only ai-sdk/forged` runs one cell, and prints what was sent and what ran. `--check` compares with the page instead of writing it.
+// into docs/compare.md. `--only ai-sdk/forged` plays one cell and prints all that was sent and all that ran; `--only ai-sdk` plays a column.
+// `--check` fails where the page says something else.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { given } from '../../scripts/arguments.mjs'
-import { playCell, removeBundle } from './cell.mjs'
-import { columns } from './columns.mjs'
-import { printCell, printTable, replaceTable } from './report.mjs'
-import { scenarios } from './scenarios.mjs'
-import { verdictOf } from './verdict.mjs'
+import { printCell, readTables, replaceTables } from './report.mjs'
+import { cells, playCells } from './run.mjs'
 
-const page = join(import.meta.dirname, '../../docs/compare.md')
+const file = join(import.meta.dirname, '../../docs/compare.md')
 const { values } = parseArgs({
   args: given,
   options: { only: { type: 'string' }, check: { type: 'boolean', default: false } },
 })
-const [onlyColumn, onlyRow] = values.only?.split('/') ?? []
-const chosenColumns = columns.filter(({ key }) => !onlyColumn || key === onlyColumn)
-const chosenRows = scenarios.filter(({ key }) => !onlyRow || key === onlyRow)
-if (chosenColumns.length * chosenRows.length === 0) {
-  console.error(`There is no cell ${values.only}.`)
-  console.error(`Columns: ${columns.map(({ key }) => key).join(', ')}`)
-  console.error(`Rows: ${scenarios.map(({ key }) => key).join(', ')}`)
+const { only, check } = values
+const wanted = cells.filter((name) => only === undefined || name === only || name.split('/')[0] === only)
+if (wanted.length === 0) {
+  console.error(`There is no cell ${only}. The cells are:\n${cells.join('\n')}`)
   process.exit(1)
 }
 
-const words = new Map()
-try {
-  for (const scenario of chosenRows) {
-    for (const column of chosenColumns) {
-      const found = await playCell(column, scenario)
-      const verdict = verdictOf(found)
-      words.set(`${column.key}/${scenario.key}`, verdict)
-      console.log(values.only ? printCell(column, scenario, found, verdict) : `${column.key}/${scenario.key}: ${verdict}`)
-    }
-  }
-} finally {
-  await removeBundle()
+const words = await playCells(wanted, (cell) =>
+  console.log(wanted.length === 1 ? printCell(cell) : `${cell.name}: ${cell.verdict}`),
+)
+const page = readFileSync(file, 'utf8')
+if (only === undefined && !check) writeFileSync(file, replaceTables(page, words))
+const said = check ? readTables(page) : words
+for (const [name, verdict] of words) {
+  if (said.get(name) === verdict) continue
+  console.error(`${name}: docs/compare.md says "${said.get(name)}", the run says "${verdict}"`)
+  process.exitCode = 1
 }
-if (values.only === undefined) {
-  console.log(`\n${printTable(words)}`)
-  const before = readFileSync(page, 'utf8')
-  const after = replaceTable(before, words)
-  if (values.check && before !== after) {
-    console.error('docs/compare.md says something else. `npm run compare` writes it.')
-    process.exitCode = 1
-  } else if (!values.check) writeFileSync(page, after)
-}
+console.log(`${words.size} cells`)

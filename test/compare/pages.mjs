@@ -62,7 +62,9 @@ function agUiPages({ ours }) {
       fold(page.history, events)
       const interrupts = events.findLast(({ type }) => type === 'RUN_FINISHED')?.outcome?.interrupts ?? []
       for (const { id, toolCallId, responseSchema, metadata } of interrupts) {
-        const call = page.history.flatMap(({ toolCalls = [] }) => toolCalls).find((one) => one.id === toolCallId)
+        const call = page.history
+          .flatMap(({ toolCalls = [] }) => toolCalls)
+          .find((one) => one.id === toolCallId)
         if (!call) continue
         const token = metadata?.countersign?.token ?? call.metadata?.countersign?.token
         const isEditable = JSON.stringify(responseSchema ?? {}).includes('editedArgs')
@@ -121,8 +123,17 @@ function fold(history, events) {
     if (type === 'TOOL_CALL_ARGS' && callOf(toolCallId)) callOf(toolCallId).function.arguments += delta
     if ((type === 'TOOL_CALL_START' || type === 'TOOL_CALL_END') && metadata)
       callOf(toolCallId).metadata = { ...callOf(toolCallId).metadata, ...metadata }
-    if (type === 'TOOL_CALL_RESULT' && !history.some(({ role, toolCallId: id }) => role === 'tool' && id === toolCallId))
-      history.push({ id: messageId, role: 'tool', toolCallId, content: event.content, ...(metadata && { metadata }) })
+    if (
+      type === 'TOOL_CALL_RESULT' &&
+      !history.some(({ role, toolCallId: id }) => role === 'tool' && id === toolCallId)
+    )
+      history.push({
+        id: messageId,
+        role: 'tool',
+        toolCallId,
+        content: event.content,
+        ...(metadata && { metadata }),
+      })
   }
 }
 
@@ -203,7 +214,11 @@ function langGraphPages({ option }) {
       ...more,
     })
   const human = (content) => ({ messages: [{ type: 'human', content }] })
-  const stolenCall = { type: 'ai', content: '', tool_calls: [{ name: 'transfer', args: stolen, id: 'stolen' }] }
+  const stolenCall = {
+    type: 'ai',
+    content: '',
+    tool_calls: [{ name: 'transfer', args: stolen, id: 'stolen' }],
+  }
 
   return {
     start: (page) => [post(page, '/threads', { thread_id: page.thread })],

@@ -1,8 +1,7 @@
 // The attacks and accidents, one for each row. A scenario says what the user approved and denied; the cell adds what ran. `verdict.mjs` turns
 // both into words.
-import { setTimeout as pause } from 'node:timers/promises'
-import { stolen } from './pages.mjs'
 import { until } from './cell.mjs'
+import { stolen } from './pages.mjs'
 
 const ada = { to: 'ada', amount: 10 }
 const yes = { approved: true }
@@ -178,7 +177,7 @@ export const scenarios = [
         cell.answer(page, click(cell, page)),
         cell.answer(tab, click(cell, tab, no)),
       ])
-      return { approved: [ada], toldNotSent: denied.said === 'It was not sent.' }
+      return { approved: [ada], disagree: true, toldNotSent: denied.said === 'It was not sent.' }
     },
   },
   {
@@ -229,7 +228,7 @@ export const scenarios = [
       const isWhole = await until(async () => {
         const { status, body } = await cell.send(cell.pages.reload(page))
         return status === 200 && cell.pages.readReloaded(body) === whole
-      }, 60)
+      }, 150)
       return { stream: isWhole ? 'whole' : 'cut' }
     },
   },
@@ -243,8 +242,8 @@ export const scenarios = [
       let grown = 0
       await cell.send(request, {
         stall: async () => {
-          await pause(500)
-          await cell.quiet(2000)
+          await until(() => cell.lines().length > 0)
+          await cell.quiet(6000)
           grown = (await cell.memory()) - before
         },
       })

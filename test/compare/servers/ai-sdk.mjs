@@ -1,12 +1,13 @@
 // A route of the AI SDK as "Tool Execution Approval" of its docs has it. With OPTION: "Securing Approvals for Sensitive Tools", and
-// "Handling client disconnects" with stored messages.
+// "Chatbot Message Persistence" with `consumeSseStream: consumeStream` of "Stopping Streams", so that an answer is stored without its reader.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import {
+  consumeStream,
   convertToModelMessages,
   createUIMessageStreamResponse,
   streamText,
-  toUIMessageStream,
   tool,
+  toUIMessageStream,
 } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import { description, inputSchema, nextStep, serveFetch, transfer } from './common.mjs'
@@ -32,8 +33,8 @@ serveFetch(async (request) => {
     onError: () => {},
   })
   if (!OPTION) return createUIMessageStreamResponse({ stream: toUIMessageStream({ stream: result.stream }) })
-  result.consumeStream()
   return createUIMessageStreamResponse({
+    consumeSseStream: consumeStream,
     stream: toUIMessageStream({
       stream: result.stream,
       originalMessages: messages,

@@ -1,5 +1,5 @@
-// An agent with `humanInTheLoopMiddleware` as LangChain's docs have it, on the server that `langgraph dev` starts. With OPTION: "Add custom
-// authentication" of its docs, so that each thread belongs to a user.
+// An agent with `humanInTheLoopMiddleware` as LangChain's docs have it, on the server that `langgraphjs dev` starts. With OPTION: decisions
+// without edits, and "Add custom authentication" of its docs: each thread belongs to a user, and nobody writes its state.
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { BaseChatModel } from '@langchain/core/language_models/chat_models'
@@ -31,7 +31,9 @@ class ScriptedModel extends BaseChatModel {
     for await (const part of call ? [call] : say) {
       const made = { type: 'tool_call_chunk', index: 0, id: crypto.randomUUID(), name: 'transfer' }
       const message = new AIMessageChunk(
-        call ? { content: '', tool_call_chunks: [{ ...made, args: JSON.stringify(part) }] } : { content: part },
+        call
+          ? { content: '', tool_call_chunks: [{ ...made, args: JSON.stringify(part) }] }
+          : { content: part },
       )
       const chunk = new ChatGenerationChunk({ text: call ? '' : part, message })
       yield chunk
@@ -44,7 +46,11 @@ export const agent = () =>
   createAgent({
     model: new ScriptedModel({}),
     tools: [tool(transfer, { name: 'transfer', description, schema: inputSchema })],
-    middleware: [humanInTheLoopMiddleware({ interruptOn: { transfer: true } })],
+    middleware: [
+      humanInTheLoopMiddleware({
+        interruptOn: { transfer: process.env.OPTION ? { allowedDecisions: ['approve', 'reject'] } : true },
+      }),
+    ],
   })
 
 // A dependency of @langchain/langgraph, which the tests do not install by themselves.
@@ -60,6 +66,8 @@ export const auth = new Auth()
     }
     return { owner: user.identity }
   })
+  // no page of this agent writes a thread's state itself
+  .on('threads:update', () => false)
 
 async function start({ OPTION, DATA, PORT }) {
   const { startServer } = await import('@langchain/langgraph-api/server')

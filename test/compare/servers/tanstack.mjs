@@ -9,9 +9,12 @@ import {
 import { description, inputSchema, nextStep, serveFetch, transfer } from './common.mjs'
 
 const { OPTION } = process.env
-const transferTool = toolDefinition({ name: 'transfer', description, inputSchema, needsApproval: true }).server(
-  transfer,
-)
+const transferTool = toolDefinition({
+  name: 'transfer',
+  description,
+  inputSchema,
+  needsApproval: true,
+}).server(transfer)
 
 serveFetch(async (request) => {
   if (request.method === 'POST') return respond(request, await chatParamsFromRequest(request))
@@ -45,7 +48,9 @@ const adapter = {
   async *chatStream({ messages, runId = 'run', threadId = 'thread' }) {
     yield { type: 'RUN_STARTED', runId, threadId }
     const last = messages.findLastIndex(({ role }) => role === 'user')
-    const results = messages.slice(last + 1).flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
+    const results = messages
+      .slice(last + 1)
+      .flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
     const { call, say } = nextStep(textOf(messages[last].content), results)
     if (call) {
       const toolCallId = crypto.randomUUID()
