@@ -33,7 +33,7 @@ const end = '<!-- compare: end -->'
 const line = (cells) => `| ${cells.join(' | ')} |`
 
 /** The tables. `words`: by `column/row`. */
-export function printTables(words) {
+function printTables(words) {
   const table = (heading, wanted) => {
     const shown = columns.filter(({ option }) => option === wanted)
     const rows = scenarios.map(({ key, row }) =>
