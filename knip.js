@@ -75,6 +75,8 @@ export default {
         '**/*.process.ts',
         'acceptance/*.mjs',
         'bench/*.mjs',
+        'compare/compare.mjs',
+        'compare/servers/*.mjs',
         'timelines/*.mjs',
         'conformance/*.mjs',
         'interop/*.mjs',

@@ -112,6 +112,7 @@ async function releaseChecks() {
   await step('conformance', script('test/conformance/conformance.mjs'), /of \d+|pass/)
   const inProduction = ['env', 'NODE_ENV=production', ...script('test/conformance/conformance.mjs')]
   await step('conformance, in production', inProduction, /of \d+|pass/)
+  await step('comparison with other servers', script('test/compare/compare.mjs', '--check'), /cells$|says/)
   await step('timelines', script('test/timelines/run.mjs'), /passed|timelines/)
   await step('explorer', script('test/explore/explore.mjs'), /timelines|states/)
   await step('explorer: mutations', script('test/explore/mutations.mjs'), /MISSED|FAILS|of \d+|All/)

@@ -41,6 +41,7 @@ const sections = [
   {
     text: 'Come from elsewhere',
     items: [
+      { text: 'Comparison', link: '/compare' },
       { text: 'From TanStack AI', link: '/migrating-from-tanstack-ai' },
       { text: 'From the AI SDK', link: '/migrating-from-the-ai-sdk' },
       { text: 'From CopilotKit', link: '/migrating-from-copilotkit' },
