@@ -15,7 +15,8 @@ function readOptions() {
 }
 
 function revived(value) {
-  if (typeof value === 'string' && value.startsWith('_vp-fn_')) return new Function(`return ${value.slice(7)}`)()
+  if (typeof value === 'string' && value.startsWith('_vp-fn_'))
+    return new Function(`return ${value.slice(7)}`)()
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, revived(one)]))
 }
@@ -40,6 +41,8 @@ else {
   })
   for (const line of missed) console.log(line)
   for (const { words } of fromApi) console.log(`"${words}" finds an API page first`)
-  console.log(`${tasks.length - missed.length} of ${tasks.length} searches find their page among the first three results`)
+  console.log(
+    `${tasks.length - missed.length} of ${tasks.length} searches find their page among the first three results`,
+  )
   process.exitCode = missed.length + fromApi.length > 0 ? 1 : 0
 }

@@ -39,8 +39,6 @@ function withoutComments(page: string): string {
 
 /** The first paragraph of text, in one line and without links. */
 function summaryOf(page: string): string {
-  const [paragraph = ''] = page
-    .split(/\n{2,}/)
-    .filter((part) => /^[A-Z`*]/.test(part))
+  const [paragraph = ''] = page.split(/\n{2,}/).filter((part) => /^[A-Z`*]/.test(part))
   return paragraph.replace(/\s+/g, ' ').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
 }

@@ -15,7 +15,9 @@ function sectionsOf(page: string) {
     if (marks === '') return []
     above.splice(marks.length - 1, Number.POSITIVE_INFINITY, title)
     const anchor = marks.length === 1 ? '' : `#${title}`
-    return [{ id: id + anchor, title, titles: above.slice(0, -1), text: section.slice(section.indexOf('\n')) }]
+    return [
+      { id: id + anchor, title, titles: above.slice(0, -1), text: section.slice(section.indexOf('\n')) },
+    ]
   })
 }
 

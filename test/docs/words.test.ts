@@ -13,7 +13,10 @@ const privateWords: readonly (readonly [words: RegExp, instead: string])[] = [
   [/\b(?:isLeftHere|rejectedAs|movedOn)\b/, 'canRunOnClient, settledKind, superseded'],
   [/\bfates?\b/i, 'outcome'],
   [/\bsteps? of the machine\b/i, 'event'],
-  [/\b(?:person's|user's|their) (?:yes|no)\b|\bsa(?:y|ys|id) (?:yes|no)\b|\bafter (?:a|the) (?:yes|no)\b/i, 'approval, denial'],
+  [
+    /\b(?:person's|user's|their) (?:yes|no)\b|\bsa(?:y|ys|id) (?:yes|no)\b|\bafter (?:a|the) (?:yes|no)\b/i,
+    'approval, denial',
+  ],
   [/\b(?:be|been) taken back\b/i, 'irreversible, revoked'],
   [/\bsa(?:y|ys) nothing of (?:itself|themselves)\b/i, 'unannotated'],
   [/\bin earnest\b/i, 'in production'],
@@ -37,7 +40,9 @@ test('the list knows the sentences that it was made for', () => {
     '"said yes"',
     '"the person"',
   ])
-  expect(problemsOf('The text that is held is not to be told.')).toEqual(['"is not to be" -> must not, may not'])
+  expect(problemsOf('The text that is held is not to be told.')).toEqual([
+    '"is not to be" -> must not, may not',
+  ])
   expect(problemsOf('Batches events from one network read into a single notification.')).toEqual([])
 })
 
