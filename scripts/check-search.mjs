@@ -4,14 +4,16 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { firstThree, loadIndex, missedTasks, tasks } from '../test/docs/search.mjs'
 
-const site = join(import.meta.dirname, '../docs/.vitepress/dist')
+const chunks = join(import.meta.dirname, '../docs/.vitepress/dist/assets/chunks')
 
-/** The options as a page of the site has them: functions are text there. */
+/** The options as the site has them, beside the list of its pages: functions are text there. */
 function readOptions() {
-  const page = readFileSync(join(site, 'index.html'), 'utf8')
-  const [, data] = /__VP_SITE_DATA__=JSON\.parse\((".*?[^\\]")\)/.exec(page) ?? []
-  const { themeConfig } = JSON.parse(JSON.parse(data))
-  return revived(themeConfig.search.options.miniSearch)
+  const file = readdirSync(chunks).find((name) => name.startsWith('metadata.'))
+  const source = readFileSync(join(chunks, file), 'utf8')
+  const [, data] =
+    /__VP_SITE_DATA__=deserializeFunctions\(JSON\.parse\(("(?:[^"\\]|\\.)*")\)\)/.exec(source) ?? []
+  if (data === undefined) throw new Error('The site has no data. Build it with `npm run docs`.')
+  return revived(JSON.parse(JSON.parse(data)).themeConfig.search.options.miniSearch)
 }
 
 function revived(value) {
@@ -22,7 +24,6 @@ function revived(value) {
 }
 
 async function readIndex(options) {
-  const chunks = join(site, 'assets/chunks')
   const file = readdirSync(chunks).find((name) => name.startsWith('@localSearchIndexroot'))
   const source = readFileSync(join(chunks, file), 'utf8')
   const { default: json } = await import(`data:text/javascript,${encodeURIComponent(source)}`)

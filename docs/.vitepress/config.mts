@@ -20,10 +20,10 @@ const sections = [
     items: [
       { text: 'Install', link: '/install' },
       { text: 'Quick start', link: '/start' },
-      { text: 'React', link: '/react' },
-      { text: 'Vue', link: '/vue' },
-      { text: 'Svelte', link: '/svelte' },
-      { text: 'Solid', link: '/solid' },
+      { text: 'Quick start: React', link: '/react' },
+      { text: 'Quick start: Vue', link: '/vue' },
+      { text: 'Quick start: Svelte', link: '/svelte' },
+      { text: 'Quick start: Solid', link: '/solid' },
       { text: 'How it works', link: '/concepts' },
     ],
   },
@@ -106,6 +106,8 @@ export default defineConfig({
   description: "Human approval for AI tool calls that can't be lost, forged, or run twice.",
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/favicon.svg' }]],
   cleanUrls: true,
+  // the list of all pages is loaded once, not with each of a thousand pages
+  metaChunk: true,
   lastUpdated: false,
   // links to generated pages are checked by the tests, which know which command writes them
   ignoreDeadLinks: [/interop-matrix$/, /performance$/, /compare$/, /^\.?\/?api\//],
