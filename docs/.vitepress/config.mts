@@ -52,6 +52,7 @@ const sections = [
     items: [
       { text: 'Testing', link: '/testing' },
       { text: 'Deploy', link: '/deploy' },
+      { text: 'Frameworks', link: '/frameworks' },
       { text: 'Next.js', link: '/nextjs' },
       { text: 'Nuxt', link: '/nuxt' },
       { text: 'SvelteKit', link: '/sveltekit' },

@@ -46,7 +46,9 @@ export const search = {
       const rest = codes.reduce((all, code) => all.replace(code, ' '), text)
       return [...codes, ...names.map((name) => `=${name}`), ...rest.split(/[\n\r\p{Z}\p{P}]+/u)]
     },
-    prefix: (term: string): boolean => term.length > 2 && !term.includes('='),
+    /** The last word may be half typed. */
+    prefix: (term: string, at: number, terms: string[]): boolean =>
+      term.length > (at === terms.length - 1 ? 2 : 4) && !term.includes('='),
     fuzzy: (term: string): number => (term.length > 5 && !/[-=]/.test(term) ? 0.15 : 0),
     boost: { title: 5, titles: 3, text: 1 },
     /** Guides come before API pages, except before the page of a name that somebody types. */
@@ -58,7 +60,7 @@ export const search = {
       }
       // measurements and tables that commands write, and the inside of the project
       if (/\/(?:performance|interop-matrix|architecture|releases)(?:#|$)/.test(id)) return 0.3
-      return isPage ? 1.3 : 1
+      return isPage ? 1.6 : 1
     },
   },
 }
