@@ -20,7 +20,10 @@ const privateWords: readonly (readonly [words: RegExp, instead: string])[] = [
   [/\b(?:be|been) taken back\b/i, 'irreversible, revoked'],
   [/\bsa(?:y|ys) nothing of (?:itself|themselves)\b/i, 'unannotated'],
   [/\bin earnest\b/i, 'in production'],
-  [/\b(?:the|each|every|an open|its) questions?\b/i, 'approval request'],
+  [
+    /\b(?:the|each|every|an open|its) questions?\b(?! (?:is|of|whether|who|what|how|why)\b)/i,
+    'approval request',
+  ],
   [/\bthe person\b/i, 'the user'],
   [/\b(?:is|are) not to be\b/i, 'must not, may not'],
 ]
@@ -43,6 +46,7 @@ test('the list knows the sentences that it was made for', () => {
   expect(problemsOf('The text that is held is not to be told.')).toEqual([
     '"is not to be" -> must not, may not',
   ])
+  expect(problemsOf('The person answers the question.')).toHaveLength(2)
   expect(problemsOf('Batches events from one network read into a single notification.')).toEqual([])
 })
 
