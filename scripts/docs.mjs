@@ -26,17 +26,20 @@ async function writeReference() {
     plugin: ['typedoc-plugin-markdown'],
     entryPoints: entryPoints(),
     tsconfig: join(root, 'tsconfig.json'),
-    // types are checked in a separate step, and there is no public repository to link to
+    // types are checked in a separate step
     skipErrorChecking: true,
-    disableSources: true,
+    // a placeholder until there is a public repository; CONTRIBUTING.md names it
+    sourceLinkTemplate: 'https://github.com/OWNER/countersign/blob/main/packages/{path}#L{line}',
+    disableGit: true,
+    gitRevision: 'main',
     validation: false,
     readme: 'none',
     logLevel: 'Warn',
     out,
     // options of typedoc-plugin-markdown
-    outputFileStrategy: 'modules',
+    outputFileStrategy: 'members',
     entryFileName: 'index',
-    hideBreadcrumbs: true,
+    hidePageHeader: true,
     useCodeBlocks: true,
     expandObjects: false,
   })

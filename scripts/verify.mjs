@@ -104,6 +104,7 @@ async function releaseChecks() {
   await step('types as every module resolution sees them', script('scripts/check-packages.mjs'))
   await step('types of the pages', script('scripts/check-pages.mjs'))
   await step('documentation site', script('scripts/docs.mjs'))
+  await step('search of the site', script('scripts/check-search.mjs'), /searches/)
   await step(
     'acceptance',
     script('test/acceptance/acceptance.mjs', '--results', results),

@@ -25,7 +25,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test('the README shows a server, a client and a component', () => {
-  expect(blocks.map(({ name }) => name)).toEqual(['server.ts', 'client.ts', 'chat.tsx'])
+  expect(blocks.map(({ name }) => name)).toEqual(['server.ts', 'chat.tsx', 'client.ts'])
 })
 
 test('the server and the client of the README delete the draft once the person said yes', async () => {

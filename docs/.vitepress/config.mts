@@ -1,8 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitepress'
+import { search } from './search.mts'
+import { writeTextVersion } from './text-version.mts'
 
 const docs = join(import.meta.dirname, '..')
+
+/** A placeholder until there is a public repository; CONTRIBUTING.md names it. */
+const repository = 'https://github.com/OWNER/countersign'
 
 /** Pages that a command writes are there once it has run. */
 function isThere({ link }: { link: string }): boolean {
@@ -11,76 +16,125 @@ function isThere({ link }: { link: string }): boolean {
 
 const sections = [
   {
-    text: 'Begin',
+    text: 'Get started',
     items: [
-      { text: 'Start', link: '/start' },
-      { text: 'Concepts', link: '/concepts' },
-      { text: 'Approvals', link: '/approvals' },
-      { text: 'Previews', link: '/previews' },
-      { text: 'Mandates and rules', link: '/mandates' },
-      { text: 'Chained approvals', link: '/chained-approvals' },
-      { text: 'Replies', link: '/replies' },
-      { text: 'Everyday tasks', link: '/habits' },
-      { text: 'Testing', link: '/testing' },
-      { text: 'FAQ', link: '/faq' },
+      { text: 'Install', link: '/install' },
+      { text: 'Quick start', link: '/start' },
+      { text: 'Quick start: React', link: '/react' },
+      { text: 'Quick start: Vue', link: '/vue' },
+      { text: 'Quick start: Svelte', link: '/svelte' },
+      { text: 'Quick start: Solid', link: '/solid' },
+      { text: 'How it works', link: '/concepts' },
     ],
   },
   {
-    text: 'Run it',
+    text: 'Approvals',
     items: [
-      { text: 'Security', link: '/security' },
+      { text: 'Approve and deny', link: '/approvals' },
+      { text: 'Edit the arguments', link: '/edit-arguments' },
+      { text: 'Standing approvals and mandates', link: '/mandates' },
+      { text: 'Previews', link: '/previews' },
+      { text: 'Tools that run in the page', link: '/client-tools' },
+      { text: 'Chained approvals', link: '/chained-approvals' },
+    ],
+  },
+  {
+    text: 'Conversations',
+    items: [
       { text: 'Persistence', link: '/persistence' },
+      { text: 'Streaming and resuming', link: '/streaming' },
+      { text: 'Typed replies, data and steps', link: '/replies' },
+      { text: 'Everyday tasks', link: '/habits' },
+    ],
+  },
+  {
+    text: 'Test and deploy',
+    items: [
+      { text: 'Testing', link: '/testing' },
       { text: 'Deploy', link: '/deploy' },
-      { text: 'Several machines', link: '/machines' },
       { text: 'Frameworks', link: '/frameworks' },
+      { text: 'Next.js', link: '/nextjs' },
+      { text: 'Nuxt', link: '/nuxt' },
+      { text: 'SvelteKit', link: '/sveltekit' },
+      { text: 'SolidStart', link: '/solidstart' },
+      { text: 'Express and Fastify', link: '/express' },
+      { text: 'Hono and the edge', link: '/edge' },
       { text: 'Server rendering', link: '/server-rendering' },
-      { text: 'Recipes', link: '/recipes' },
+      { text: 'Several machines', link: '/machines' },
+    ],
+  },
+  {
+    text: 'User interface',
+    items: [{ text: 'Build the interface', link: '/interface' }],
+  },
+  {
+    text: 'Trust it',
+    items: [
+      { text: 'Security model', link: '/security' },
+      { text: 'Protocols', link: '/interop' },
+      { text: 'Protocol matrix', link: '/interop-matrix' },
+      { text: 'Comparison with others', link: '/compare' },
+      { text: 'Evidence for each claim', link: '/evidence' },
       { text: 'Performance', link: '/performance' },
     ],
   },
   {
-    text: 'Come from elsewhere',
+    text: 'Migrate',
     items: [
-      { text: 'Comparison', link: '/compare' },
       { text: 'From TanStack AI', link: '/migrating-from-tanstack-ai' },
       { text: 'From the AI SDK', link: '/migrating-from-the-ai-sdk' },
       { text: 'From CopilotKit', link: '/migrating-from-copilotkit' },
-      { text: 'Interop', link: '/interop' },
-      { text: 'Interop matrix', link: '/interop-matrix' },
+      { text: 'Recipes for other servers', link: '/recipes' },
     ],
   },
   {
     text: 'Look up',
     items: [
+      { text: 'Troubleshooting by error code', link: '/errors' },
+      { text: 'FAQ', link: '/faq' },
       { text: 'API', link: '/api/' },
-      { text: 'Error codes', link: '/errors' },
-      { text: 'Parts of a history', link: '/history-parts' },
       { text: 'Glossary', link: '/glossary' },
+      { text: 'Parts of a history', link: '/history-parts' },
       { text: 'Supported versions', link: '/support' },
       { text: 'Architecture', link: '/architecture' },
       { text: 'Releases', link: '/releases' },
     ],
   },
-]
+].map(({ text, items }) => ({ text, items: items.filter(isThere) }))
 
 export default defineConfig({
   title: 'Countersign',
   description: "Human approval for AI tool calls that can't be lost, forged, or run twice.",
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/favicon.svg' }]],
   cleanUrls: true,
+  // the list of all pages is loaded once, not with each of a thousand pages
+  metaChunk: true,
   lastUpdated: false,
   // links to generated pages are checked by the tests, which know which command writes them
-  ignoreDeadLinks: [/interop-matrix$/, /performance$/, /^\.?\/?api\//],
+  ignoreDeadLinks: [/interop-matrix$/, /performance$/, /compare$/, /^\.?\/?api\//],
   markdown: { languageAlias: { events: 'log', timeline: 'log' } },
-  vite: { build: { chunkSizeWarningLimit: 4000 } },
+  vite: { build: { chunkSizeWarningLimit: 8000 } },
   themeConfig: {
-    search: { provider: 'local' },
+    logo: '/favicon.svg',
+    search: {
+      provider: 'local',
+      options: { miniSearch: search, detailedView: 'auto' },
+    },
     nav: [
-      { text: 'Start', link: '/start' },
-      { text: 'Approvals', link: '/approvals' },
+      { text: 'Quick start', link: '/start' },
+      { text: 'Guides', link: '/approvals' },
       { text: 'Security', link: '/security' },
+      { text: 'Compare', link: '/compare' },
       { text: 'API', link: '/api/' },
     ],
-    sidebar: sections.map(({ text, items }) => ({ text, items: items.filter(isThere) })),
+    sidebar: sections,
     outline: [2, 3],
+    socialLinks: [{ icon: 'github', link: repository }],
+    editLink: { pattern: `${repository}/edit/main/docs/:path`, text: 'Edit this page' },
   },
+  transformPageData: ({ relativePath, frontmatter }) => {
+    // made from doc comments, each with a link to its source
+    if (relativePath.startsWith('api/')) frontmatter.editLink = false
+  },
+  buildEnd: ({ outDir }) => writeTextVersion(docs, outDir, sections),
 })

@@ -66,7 +66,7 @@ test('S2.67 the recipes page says when to choose a map and when a channel, what 
 })
 
 test('S3.120 the guide tells the user how it works, what is asked, the three choices, and where arguments go', () => {
-  const [, forPerson = ''] = proseOf('docs/approvals.md').split('## How it works, for the user')
+  const [, forPerson = ''] = proseOf('docs/approvals.md').split('## What the user sees')
   for (const word of ['deny', 'once', 'session', 'masked', 'audit trail', 'log'])
     expect(forPerson, word).toContain(word)
 })
@@ -75,6 +75,9 @@ test('S3.121 the guide tells developers how to add an approval, of policies and 
   const prose = proseOf('docs/approvals.md')
   for (const word of ['needsApproval', 'policy', 'heuristicApproval', '## Troubleshooting'])
     expect(prose, word).toContain(word)
+  const [, seen = ''] = proseOf('docs/errors.md').split('## What you see')
+  for (const symptom of ['a card never appears', 'stays `waiting`', '`approval-conflict`', 'client tool'])
+    expect(seen, symptom).toContain(symptom)
 })
 
 test('S3.122 the MCP page and the reference tell of approvals', () => {

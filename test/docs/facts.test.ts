@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nextStep } from '@countersign/client'
 import type { ApprovalErrorCode } from '@countersign/core'
@@ -114,6 +114,18 @@ test('sizes that a page names are the budgets of the build', () => {
   )
   expect(named.length).toBeGreaterThan(1)
   expect(named.filter(({ told }) => !budgets.has(told) && !aims.has(told) && !other.test(told))).toEqual([])
+})
+
+test('what the README says of other servers is what `npm run compare` wrote', () => {
+  const named = ([cell = '']: readonly string[]) => /^`([\w-]+)`: /.exec(cell)?.[1]
+  const claims = rowsOf('README.md').filter((row) => named(row) !== undefined)
+  expect(claims.length).toBeGreaterThan(4)
+  if (!existsSync(join(root, 'docs/compare.md'))) return
+  // the first table: each server as its documentation sets it up
+  for (const claim of claims) {
+    const measured = rowsOf('docs/compare.md').find((row) => named(row) === named(claim)) ?? []
+    expect([named(claim), ...claim.slice(1)]).toEqual([named(claim), ...measured.slice(1)])
+  }
 })
 
 test('versions of peers that the migration pages were read from are the ones that are installed', () => {

@@ -9,6 +9,7 @@ const root = join(import.meta.dirname, '../..')
 const written = new Map([
   ['docs/performance.md', 'bench'],
   ['docs/interop-matrix.md', 'interop'],
+  ['docs/compare.md', 'compare'],
   ['docs/api/index.md', 'docs'],
 ])
 

@@ -26,6 +26,7 @@ afterAll(async () => {
 })
 
 const pages = { start: 'docs/start.md', rendering: 'docs/server-rendering.md' }
+const pageOf = (framework: Framework) => `docs/${framework}.md`
 
 function commands(page: string, mark?: string): Block[] {
   return blocksOf(page).filter((block) => block.language === 'sh' && block.mark === mark)
@@ -45,12 +46,13 @@ for (const framework of asked) {
 
 async function followStart(person: Newcomer, framework: Framework): Promise<void> {
   const [install, startServer] = commands(pages.start)
-  const [installPage] = commands(pages.start, framework)
+  const [installPage] = commands(pageOf(framework), framework)
   const [startPage] = commands(pages.start, 'page')
   if (!install || !startServer || !installPage || !startPage) throw new Error('The page has lost a command.')
   await person.type(install)
   await person.type(installPage)
   person.save(pages.start, framework)
+  person.save(pageOf(framework), framework)
   await person.leaveRunning(startServer, /secret/)
   const draft = join(person.folder, 'draft.txt')
   expect(existsSync(draft)).toBe(true)
