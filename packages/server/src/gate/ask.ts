@@ -6,7 +6,6 @@ import {
   omitUndefined,
   type Preview,
 } from '@countersign/core'
-import { byteLength } from '../encoding/bytes.js'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { callHook, isLeft } from '../encoding/hooks.js'
@@ -24,7 +23,7 @@ import { boundName } from '../tools/provider-tool.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { termsOf } from './gate.js'
 import { mandatesText, offerMandates } from './mandates.js'
-import { type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './preview.js'
+import { bytesOf, type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './preview.js'
 
 export type { ApprovalRequest } from '../scope/confirm.js'
 
@@ -164,7 +163,7 @@ async function signRecord(
 /** The preview of the request before this one, if both together are no larger than one may be. */
 function previousOf({ text }: ComputedPreview, { again }: OwnTerms): Pick<ApprovalRecord, 'previous'> {
   if (again?.previous === undefined) return {}
-  const isSmall = byteLength(text) + byteLength(JSON.stringify(again.previous)) <= MAX_PREVIEW_BYTES
+  const isSmall = bytesOf(text) + bytesOf(JSON.stringify(again.previous)) <= MAX_PREVIEW_BYTES
   return { previous: isSmall ? again.previous : TOO_LARGE }
 }
 

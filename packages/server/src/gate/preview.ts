@@ -1,5 +1,4 @@
 import { type GateContext, type Preview, readPreview } from '@countersign/core'
-import { byteLength } from '../encoding/bytes.js'
 import { canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { callHook, isLeft } from '../encoding/hooks.js'
@@ -86,7 +85,7 @@ function readMade(made: unknown): ReadPreview {
   const written = canonicalJson(made)
   if (!written.ok) return noPreview(`The tool gave ${inWords(made)} that is not JSON: ${written.reason}.`)
   const { canonical } = written
-  if (canonical.length > MAX_PREVIEW_BYTES || byteLength(canonical) > MAX_PREVIEW_BYTES)
+  if (canonical.length > MAX_PREVIEW_BYTES || bytesOf(canonical) > MAX_PREVIEW_BYTES)
     return noPreview(`It has more than ${MAX_PREVIEW_BYTES / 1024} KiB.`)
   // Parsed, so that what the tool does to its object later changes nothing.
   const value = JSON.parse(canonical)
@@ -103,3 +102,9 @@ function noPreview(reason: string): ReadPreview {
 const MAX_REASON = 1024
 
 const MANY_MASKS: Preview = { kind: 'none', reason: 'The arguments have too many masked values.' }
+
+const utf8 = new TextEncoder()
+
+export function bytesOf(text: string): number {
+  return utf8.encode(text).length
+}
