@@ -55,13 +55,15 @@ export async function useApp(browser, { url, restart, picture, rendersOnServer, 
     seen.push('denied')
 
     await say(page, 'Order 2 waters.')
-    await question(page).getByRole('spinbutton', { name: 'Count' }).fill('4')
+    strictEqual(await count(page).inputValue(), '2')
+    await count(page).fill('4')
     await question(page).getByRole('button', { name: 'Approve This Count' }).click()
     await reply(page, 'Order 2 is placed: 4 water.').waitFor()
     seen.push('edited')
 
     await say(page, 'Order 1 juice.')
     await question(page).waitFor()
+    strictEqual(await count(page).inputValue(), '1')
     if (picture) await page.screenshot({ path: picture })
     // what a browser says about a server that is gone is not a complaint about the application
     const before = complaints.length
@@ -108,6 +110,7 @@ const words =
   'Let me see what is needed for that. I compare the prices of the shops nearby, look at what was ordered before, and then place the order, if you agree.'
 
 const question = (page) => page.getByRole('group', { name: 'May place_order run?' })
+const count = (page) => question(page).getByRole('spinbutton', { name: 'Count' })
 const reply = (page, text) => page.locator('p').filter({ hasText: text })
 
 /** The first reply as it is shown, complete or not. */

@@ -47,7 +47,13 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
                 addToolApprovalResponse({ id, approved: true, input })
               }}
             >
-              <input name="count" type="number" min="1" defaultValue="1" aria-label="Count" />
+              <input
+                name="count"
+                type="number"
+                min="1"
+                defaultValue={Object(edit.input).count}
+                aria-label="Count"
+              />
               <button type="submit" disabled={edit.disabled}>
                 Approve This Count
               </button>

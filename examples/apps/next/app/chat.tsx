@@ -53,7 +53,13 @@ export function Chat({ threadId, initialThread }: Given) {
                 addToolApprovalResponse({ id, approved: true, input })
               }}
             >
-              <input name="count" type="number" min="1" defaultValue="1" aria-label="Count" />
+              <input
+                name="count"
+                type="number"
+                min="1"
+                defaultValue={Object(edit.input).count}
+                aria-label="Count"
+              />
               <button type="submit" disabled={edit.disabled}>
                 Approve This Count
               </button>

@@ -29,7 +29,8 @@ function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView
   const question = element('fieldset', element('legend', `May ${title.text} run?`), element('pre', text))
   question.append(...answers)
   if (edit.status === 'offered') {
-    const count = Object.assign(document.createElement('input'), { type: 'number', min: '1', value: '1' })
+    const { count: value } = Object(edit.input)
+    const count = Object.assign(document.createElement('input'), { type: 'number', min: '1', value })
     count.setAttribute('aria-label', 'Count')
     const approve = () => {
       const input = { ...Object(edit.input), count: count.valueAsNumber }

@@ -71,7 +71,13 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
             <Show when={edit.status === 'offered' && edit}>
               {(offered) => (
                 <form onSubmit={(event) => approve(event, id, offered().input)}>
-                  <input name="count" type="number" min="1" value="1" aria-label="Count" />
+                  <input
+                    name="count"
+                    type="number"
+                    min="1"
+                    value={Object(offered().input).count}
+                    aria-label="Count"
+                  />
                   <button type="submit" disabled={offered().disabled}>
                     Approve This Count
                   </button>
