@@ -1,6 +1,7 @@
 import { CountersignError, getCountersignMetadata, type Message, type ToolCall } from '@countersign/core'
 import { isReserved } from '../tools/toolkit.js'
 import { isProviderExecuted } from './history.js'
+import { turnwise } from './turns.js'
 
 /**
  * Checks the history for the model: each call has exactly one result, in the messages right after it, and no approval data is
@@ -9,9 +10,14 @@ import { isProviderExecuted } from './history.js'
  * @throws CountersignError `unreconciled-history`, naming the call.
  */
 export function assertReconciled(prepared: readonly Message[]): void {
+  check(prepared, undefined)
+}
+
+/** Each part is checked by itself: a result does not follow its call where the user speaks between them. */
+const check = turnwise<never>((prepared, from, end) => {
   let expected = new Set<string>()
   let optional = new Set<string>()
-  for (const message of prepared) {
+  for (const message of prepared.slice(from, end)) {
     if (message.role === 'tool') {
       const { toolCallId } = message
       if (expected.delete(toolCallId) || optional.delete(toolCallId)) continue
@@ -29,7 +35,8 @@ export function assertReconciled(prepared: readonly Message[]): void {
       fail(`the message ${message.id} holds two calls with one id`)
   }
   checkAnswered(expected)
-}
+  return { items: [], isClosed: optional.size === 0 }
+})
 
 function idsOf(calls: readonly ToolCall[]): Set<string> {
   return new Set(calls.map((call) => call.id))
