@@ -1,4 +1,4 @@
-import { clientTool } from '@countersign/core'
+import { clientTool, type Message, toAGUIMessages } from '@countersign/core'
 import { type Ledger, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
@@ -132,3 +132,27 @@ test('a hand-out that the ledger does not confirm is refused by the name of its 
   expect(last(events)).toMatchObject({ type: 'RUN_ERROR', code: 'ledger-unavailable' })
   expect(model.requests.length).toBe(1)
 })
+
+test.each([true, false])(
+  'generate names the calls that wait for the client, if its input has a protocol version: %s',
+  async (isVersioned) => {
+    const look = clientTool({
+      name: 'look',
+      description: 'Looks',
+      input: z.object({}),
+      execute: () => 'seen',
+    })
+    const send = counted('send')
+    const turns = [call(['c1', 'look', {}], ['c2', 'send', {}])]
+    const { agent } = testAgent(turns, { tools: [look, send.tool] })
+    const given = (history: readonly Message[]) => {
+      const { protocolVersion: _, ...bare } = input(history)
+      return isVersioned ? input(history) : bare
+    }
+    const { messages, pendingToolCallIds } = await agent.generate(given([user('go')]))
+    expect(pendingToolCallIds).toEqual(['c1'])
+    // A run that finds the call open names it as well.
+    const again = await agent.generate(given(toAGUIMessages(messages)))
+    expect(again.pendingToolCallIds).toEqual(['c1'])
+  },
+)

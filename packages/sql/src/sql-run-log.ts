@@ -22,8 +22,8 @@ export interface SqlRunLogOptions {
   /** Bytes of one run. A longer record is dropped whole: the run continues, but can't be rejoined. Default 4 Mi. */
   readonly maxRunSize?: number | undefined
   /**
-   * Milliseconds after its server's last sign of life until an open run counts as ended. Default 30,000. The next run of its thread may still
-   * read it for `keepFor`.
+   * Milliseconds after its server's last sign of life until an open run counts as ended. Default 30,000, whatever `approvals.lease` is: that
+   * one frees the thread of such a run. The next run of its thread may still read it for `keepFor`.
    */
   readonly lease?: number | undefined
 }

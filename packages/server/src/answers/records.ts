@@ -130,9 +130,12 @@ async function readOpen({ settings, owner, threadId }: RunScope): Promise<readon
 function withoutClaims(history: readonly Message[]): readonly Message[] {
   const settled = new Set<string>()
   const claims = new Set<Message>()
-  for (const message of history.toReversed()) {
-    if (message.role === 'assistant') for (const { id } of message.toolCalls ?? []) settled.delete(id)
-    if (message.role !== 'tool') continue
+  for (let at = history.length - 1; at >= 0; at--) {
+    const message = history[at]
+    // Most histories have no such results, and are long.
+    if (message?.role === 'assistant' && settled.size > 0)
+      for (const { id } of message.toolCalls ?? []) settled.delete(id)
+    if (message?.role !== 'tool' || (message.metadata === undefined && settled.size === 0)) continue
     const { decided, outcome } = getCountersignMetadata(message.metadata)
     if (decided !== undefined || outcome !== undefined) settled.add(message.toolCallId)
     else if (settled.has(message.toolCallId)) claims.add(message)
@@ -186,15 +189,11 @@ interface SameId {
  * Each call is read once, however many records there are: the client decides how many calls share an id.
  */
 function siteFinder(sites: readonly CallSite[]): IssuedRecords['siteOf'] {
-  const byId = new Map<string, CallSite[]>()
-  for (const site of sites) {
-    const same = byId.get(site.call.id)
-    if (same === undefined) byId.set(site.call.id, [site])
-    else same.push(site)
-  }
+  let byId: Map<string, CallSite[]> | undefined
   const read = new Map<string, SameId>()
   return ({ record }) => {
     const { approvalId, toolCallId, toolName, earlier = [] } = record
+    byId ??= byCallId(sites)
     const known = read.get(toolCallId) ?? readSameId(byId.get(toolCallId) ?? [])
     read.set(toolCallId, known)
     const named = [...earlier, approvalId].findLast((id) => known.byApproval.has(id))
@@ -204,6 +203,16 @@ function siteFinder(sites: readonly CallSite[]): IssuedRecords['siteOf'] {
       known.last
     )
   }
+}
+
+function byCallId(sites: readonly CallSite[]): Map<string, CallSite[]> {
+  const byId = new Map<string, CallSite[]>()
+  for (const site of sites) {
+    const same = byId.get(site.call.id)
+    if (same === undefined) byId.set(site.call.id, [site])
+    else same.push(site)
+  }
+  return byId
 }
 
 function readSameId(sites: readonly CallSite[]): SameId {

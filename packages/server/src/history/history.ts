@@ -16,6 +16,7 @@ import { isReserved } from '../tools/toolkit.js'
 import { ownMetadata } from './metadata.js'
 import { orderWithout } from './order.js'
 import { remembered } from './remembered.js'
+import { turnwise } from './turns.js'
 
 /** The reason for closing a call because the user moved on without answering. */
 export const MOVED_ON = 'user moved on'
@@ -37,10 +38,16 @@ export interface CallSite {
  * without such a call is ignored.
  */
 export function readCalls(history: readonly Message[]): readonly CallSite[] {
+  return callsOf(history, undefined)
+}
+
+const callsOf = turnwise<CallSite>((history, from, end) => {
   const sites: { -readonly [Key in keyof CallSite]: CallSite[Key] }[] = []
   const open = new Map<string, typeof sites>()
-  const lastUser = history.findLastIndex((message) => message.role === 'user')
-  history.forEach((message, index) => {
+  // A part before another ends where a message of the user follows.
+  const lastUser = end < history.length ? end : history.findLastIndex((message) => message.role === 'user')
+  history.slice(from, end).forEach((message, at) => {
+    const index = from + at
     if (message.role === 'tool') {
       const site = open.get(message.toolCallId)?.pop()
       if (site !== undefined) {
@@ -57,8 +64,8 @@ export function readCalls(history: readonly Message[]): readonly CallSite[] {
       else same.push(site)
     }
   })
-  return sites
-}
+  return { items: sites, isClosed: sites.every(({ result }) => result !== undefined) }
+})
 
 /** The calls that need a result and have none. Calls that the provider runs itself need none. */
 export function findUnansweredCalls(history: readonly Message[]): readonly CallSite[] {
@@ -181,10 +188,16 @@ export function callAskedAbout(history: readonly Message[], approvalId: string):
  * Calls without a result stay without; {@link assertReconciled} finds them. `also`: keeps activities.
  */
 export function prepareMessagesForModel(history: readonly Message[], also?: 'activity'): readonly Message[] {
+  return prepared(history, also)
+}
+
+const prepared = turnwise<Message, 'activity' | undefined>((history, from, end, also) => {
+  const part = history.slice(from, end)
   const results = new Map<ToolCall, ToolMessage>()
-  for (const { call, result } of readCalls(history)) if (result !== undefined) results.set(call, result)
+  const sites = readCalls(part)
+  for (const { call, result } of sites) if (result !== undefined) results.set(call, result)
   const prepared: Message[] = []
-  for (const message of history) {
+  for (const message of part) {
     if (message.role === 'tool') continue
     if (message.role === 'activity') {
       if (also === 'activity') prepared.push(message)
@@ -206,8 +219,8 @@ export function prepareMessagesForModel(history: readonly Message[], also?: 'act
       if (result !== undefined) prepared.push(withoutDecision(result))
     }
   }
-  return prepared
-}
+  return { items: prepared, isClosed: results.size === sites.length }
+})
 
 /** An assistant message as the model may see it, and its own calls that are left in it. */
 const modelCopy = remembered((message: AssistantMessage) => {

@@ -24,6 +24,7 @@ import type { ForwardedCalls } from './forwarded.js'
 import { isProviderExecuted, providerApprovalOf } from './history.js'
 import { arrangeParts, readTextPieces, type TextPiece } from './order.js'
 import { remembered } from './remembered.js'
+import { turnwise } from './turns.js'
 
 /**
  * Converts a prepared history to the messages of a request to this provider's model. Reasoning joins its assistant message.
@@ -34,8 +35,18 @@ export function toModelMessages(
   provider: string,
   forwarded: ForwardedCalls = new Map(),
 ): readonly ModelMessage[] {
+  return forwarded.size > 0 ? partOf(prepared, provider, forwarded).items : unforwarded(prepared, provider)
+}
+
+const unforwarded = turnwise<ModelMessage, string>((history, from, end, provider) =>
+  partOf(history.slice(from, end), provider, new Map()),
+)
+
+/** It is closed unless it has something that belongs to messages elsewhere: a provider's approval, or reasoning that names its message. */
+function partOf(prepared: readonly Message[], provider: string, forwarded: ForwardedCalls) {
   const messages: ModelMessage[] = []
   const reasoning = reasoningByOwner(prepared)
+  const ids = new Set(reasoning.size === 0 ? [] : prepared.map(({ id }) => id))
   const answeredApprovals = new Set<string>()
   let calls: readonly ToolCall[] = []
   let results: (ModelToolResult | ModelApprovalResponse)[] | undefined
@@ -79,7 +90,8 @@ export function toModelMessages(
         message satisfies never
     }
   }
-  return messages
+  const isClosed = answeredApprovals.size === 0 && [...reasoning.keys()].every((owner) => ids.has(owner))
+  return { items: messages, isClosed }
 }
 
 /** By the id in the reasoning's metadata, else by the assistant message that follows it. */

@@ -3,8 +3,10 @@ import {
   CountersignError,
   type EditedPreview,
   type Interrupt,
+  type RunFinishedOutcome,
   StreamProcessor,
   type TokenUsage,
+  toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
@@ -25,6 +27,7 @@ import { isLeft } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
 import { type SessionGrants, sessionGrants } from '../gate/grants.js'
+import { findUnansweredCalls } from '../history/history.js'
 import type { FullLimits } from '../limits.js'
 import type { RunLog } from '../run-log/run-log.js'
 import { agentRules, outputRules } from '../scope/agent-rules.js'
@@ -321,12 +324,13 @@ async function generate<Output>(
     finishReason: typeof last.metadata?.finishReason === 'string' ? last.metadata.finishReason : undefined,
     outcome: outcome?.type ?? 'success',
     interrupts: outcome?.type === 'interrupt' ? outcome.interrupts : [],
-    pendingToolCallIds: (outcome?.type === 'success' && outcome.pendingToolCallIds) || [],
+    pendingToolCallIds: outcome === undefined ? openCalls(messages) : pendingOf(outcome),
     usage: last.usage ?? [],
     events,
   }
 }
 
+<<<<<<< HEAD
 const signal = withMethods('an AbortSignal', 'addEventListener', 'throwIfAborted')
 
 const runRules: Rules<RunOptions> = {
@@ -338,4 +342,17 @@ const runRules: Rules<RunOptions> = {
   thread: withMethods('what agent.openThread() resolves to', 'take', 'close'),
   delivered: withMethods('a promise', 'then'),
   maxSteps: numberFrom(0),
+=======
+function pendingOf(outcome: RunFinishedOutcome): readonly string[] {
+  return (outcome.type === 'success' && outcome.pendingToolCallIds) || []
+}
+
+/** A run whose input names no protocol version has no outcome if it leaves calls to its client. All others are closed then. */
+function openCalls(messages: readonly UIMessage[]): readonly string[] {
+  return findUnansweredCalls(toAGUIMessages(messages)).map(({ call }) => call.id)
+}
+
+function textOf(events: readonly AGUIEvent[]): string {
+  return events.map((event) => (event.type === 'TEXT_MESSAGE_CONTENT' ? event.delta : '')).join('')
+>>>>>>> s20-mfix
 }
