@@ -25,7 +25,7 @@ export const budgets = [
     imports: { client: `${client.client.slice(0, -2)}, approvalView, previewView, previewEdits }` },
     on: { client: `${client.client.slice(0, -2)}, approvalView }` },
     onTop: true,
-    first: 2,
+    first: 2.1,
   },
   {
     name: 'ai-sdk: aiSdk, on top of the client',

@@ -330,7 +330,15 @@ async function generate<Output>(
   }
 }
 
-<<<<<<< HEAD
+function pendingOf(outcome: RunFinishedOutcome): readonly string[] {
+  return (outcome.type === 'success' && outcome.pendingToolCallIds) || []
+}
+
+/** A run whose input names no protocol version has no outcome if it leaves calls to its client. All others are closed then. */
+function openCalls(messages: readonly UIMessage[]): readonly string[] {
+  return findUnansweredCalls(toAGUIMessages(messages)).map(({ call }) => call.id)
+}
+
 const signal = withMethods('an AbortSignal', 'addEventListener', 'throwIfAborted')
 
 const runRules: Rules<RunOptions> = {
@@ -342,17 +350,4 @@ const runRules: Rules<RunOptions> = {
   thread: withMethods('what agent.openThread() resolves to', 'take', 'close'),
   delivered: withMethods('a promise', 'then'),
   maxSteps: numberFrom(0),
-=======
-function pendingOf(outcome: RunFinishedOutcome): readonly string[] {
-  return (outcome.type === 'success' && outcome.pendingToolCallIds) || []
-}
-
-/** A run whose input names no protocol version has no outcome if it leaves calls to its client. All others are closed then. */
-function openCalls(messages: readonly UIMessage[]): readonly string[] {
-  return findUnansweredCalls(toAGUIMessages(messages)).map(({ call }) => call.id)
-}
-
-function textOf(events: readonly AGUIEvent[]): string {
-  return events.map((event) => (event.type === 'TEXT_MESSAGE_CONTENT' ? event.delta : '')).join('')
->>>>>>> s20-mfix
 }
