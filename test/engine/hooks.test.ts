@@ -232,8 +232,8 @@ const scenarios: Readonly<
 interface Way {
   readonly leave: (controls: Controls) => unknown
   readonly end: object
-  /** The reader has gone: a claimed call may still start for a while. */
-  readonly isPatient?: boolean
+  /** The caller has stopped the run: a claimed call does not start either. Otherwise, it has `approvals.wait`. */
+  readonly isAtOnce?: boolean
 }
 
 interface Controls {
@@ -248,7 +248,11 @@ const ways: Readonly<Record<string, Way>> = {
     leave: () => vi.advanceTimersByTimeAsync(60_000),
     end: { type: 'RUN_ERROR', code: 'run-timeout' },
   },
-  'when it is stopped': { leave: ({ stop }) => stop.abort(), end: { outcome: { type: 'cancelled' } } },
+  'when it is stopped': {
+    leave: ({ stop }) => stop.abort(),
+    end: { outcome: { type: 'cancelled' } },
+    isAtOnce: true,
+  },
   'when the server drains': {
     leave: ({ agent }) => agent.drain({ within: 0 }),
     end: { type: 'RUN_ERROR', code: 'shutting-down' },
@@ -256,7 +260,6 @@ const ways: Readonly<Record<string, Way>> = {
   'when its reader has gone': {
     leave: ({ gone }) => gone.abort(),
     end: { outcome: { type: 'cancelled' } },
-    isPatient: true,
   },
 }
 
@@ -278,7 +281,7 @@ async function playHanging(
   make: (wrap: Wrap, isAsked: boolean) => Hooks,
   from: number,
   { needsApproval, play }: (typeof scenarios)[string],
-  { leave, end, isPatient = false }: Way,
+  { leave, end, isAtOnce = false }: Way,
   isTool: boolean,
 ): Promise<boolean> {
   const hook = hanging(from)
@@ -296,12 +299,13 @@ async function playHanging(
     return false
   }
   const before = [...w.ran]
+  // A tool that has started has `approvals.wait`, and so has a claimed call before its start.
+  const isClaimed = (await w.ledger.unsettled('ann', 'thread')).some(({ state }) => state.phase === 'claimed')
   let isLeft = false
   void Promise.resolve(leave({ agent: w.agent, stop, gone })).then(() => {
     isLeft = true
   })
-  // A tool that has started, and a claimed call whose reader has gone, have `approvals.wait`.
-  await until(() => runs !== undefined, isTool || isPatient ? 1000 : 1)
+  await until(() => runs !== undefined, isTool || (isClaimed && !isAtOnce) ? 1000 : 1)
   await until(() => isLeft, 1)
   expect([runs !== undefined, isLeft], 'the run and what ended it have ended').toEqual([true, true])
   const played: readonly AGUIEvent[][] = runs ?? []

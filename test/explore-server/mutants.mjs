@@ -96,8 +96,8 @@ export const mutants = [
     edits: [
       swap(
         server('answers/run-claimed.ts'),
-        "    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n    const start = await decideStart(scope, claim, claimed).catch((error: unknown) =>\n      notStarted(scope, call, error),\n    )\n",
-        "    const start = await decideStart(scope, claim, claimed).catch((error: unknown) =>\n      notStarted(scope, call, error),\n    )\n    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })\n",
+        "    if (tool.location === 'server') await audit(patient, { event: 'started', ...auditNames(claim) })\n    const start = await decideStart(patient, claim, claimed).catch((error: unknown) =>\n      notStarted(scope, call, error),\n    )\n",
+        "    const start = await decideStart(patient, claim, claimed).catch((error: unknown) =>\n      notStarted(scope, call, error),\n    )\n    if (tool.location === 'server') await audit(patient, { event: 'started', ...auditNames(claim) })\n",
       ),
     ],
   },

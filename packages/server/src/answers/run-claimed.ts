@@ -48,16 +48,16 @@ export async function runClaimed(
   claimed: ClaimedCall,
 ): Promise<CallOutcome | Refusal | undefined> {
   const late = abortLater(scope.stop, scope.settings.approvals.waitMs)
-  const leave = anySignal([scope.halt, late.signal])
-  return runHeld({ ...scope, leave }, claimed, late.signal).finally(late.cancel)
+  return runHeld(scope, claimed, late.signal).finally(late.cancel)
 }
 
-/** `late`: aborted when the tool must have ended. */
+/** `late`: aborted when the tool must have ended. Until the start, hooks have that time as well. */
 async function runHeld(
   scope: RunScope,
   claimed: ClaimedCall,
   late: AbortSignal,
 ): Promise<CallOutcome | Refusal | undefined> {
+  const patient = { ...scope, leave: anySignal([scope.callerSignal, late]) }
   const { verdict, holder, answer, step, call } = claimed
   const { site, claims } = verdict
   const { tool } = call
@@ -66,9 +66,9 @@ async function runHeld(
   const stopRenewing = keepLease(scope, claim)
   let execution: Execution
   try {
-    if (step !== undefined) await audit(scope, { event: 'claimed', ...step })
-    if (tool.location === 'server') await audit(scope, { event: 'started', ...auditNames(claim) })
-    const start = await decideStart(scope, claim, claimed).catch((error: unknown) =>
+    if (step !== undefined) await audit(patient, { event: 'claimed', ...step })
+    if (tool.location === 'server') await audit(patient, { event: 'started', ...auditNames(claim) })
+    const start = await decideStart(patient, claim, claimed).catch((error: unknown) =>
       notStarted(scope, call, error),
     )
     if (start.kind === 'changed') return await askAgain(scope, claim, claimed, start.preview)
@@ -145,7 +145,7 @@ async function decideStart(
   const hash = preview && (await previewHash(verdict.claims, preview.text, approvals.keyring))
   if (!(await holdsLease(scope, claim))) return not({ type: 'interrupted' })
   // A call that somebody else runs is only handed over here, and can be handed over again.
-  if (scope.halt.aborted && call.tool.location === 'server')
+  if (scope.leave.aborted && call.tool.location === 'server')
     return not({ type: 'cancelled', reason: NOT_STARTED })
   if (now() >= verdict.claims.expiresAt) return not({ type: 'cancelled', code: 'approval-expired' })
   return hash === approvedPreview ? { kind: 'start', preview: preview?.exact } : { kind: 'changed', preview }

@@ -103,8 +103,7 @@ export async function driveRun(
   const proceed = async (): Promise<AGUIEvent> => {
     if (origin.refusal) throw origin.refusal
     const { report, gone } = outlet
-    const halt = anySignal([options.signal, deadline.signal, origin.draining])
-    const early = anySignal([gone, options.disconnected, halt])
+    const early = anySignal([gone, options.signal, options.disconnected, deadline.signal, origin.draining])
     stop = early
     thread ??= await takeThread(settings, input, options.context, early)
     usage = thread?.usage ?? usage
@@ -113,7 +112,7 @@ export async function driveRun(
     stop = anySignal([early, thread?.lost])
     const scope = openScope(withNewIds(settings, thread), input, options, origin, {
       emit: recorded(emit, thread),
-      ...{ report, usage, observer, stop, halt },
+      ...{ report, usage, observer, stop },
     })
     return runPipeline(scope, { ...input, messages })
   }
@@ -156,7 +155,7 @@ export function closing(
   context: RunContext | undefined,
   stop: AbortSignal,
 ): CloseCalls {
-  const own = { ...unread, stop, halt: stop }
+  const own = { ...unread, stop }
   const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, own)
   return (messages, ids) => closeBranch(scope, messages, ids)
 }
@@ -182,13 +181,13 @@ export function previewOf(
   stop: AbortSignal,
 ): Promise<EditedPreview> {
   const input = { threadId: edits.threadId, runId: '', messages: [] }
-  const own = { ...unread, stop, halt: stop }
+  const own = { ...unread, stop }
   return previewEdits(openScope(settings, input, { context }, { method: 'stream' }, own), edits)
 }
 
-type OwnScope = Pick<RunScope, 'emit' | 'report' | 'stop' | 'halt' | 'usage' | 'observer'>
+type OwnScope = Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'>
 
-const unread: Omit<OwnScope, 'stop' | 'halt'> = {
+const unread: Omit<OwnScope, 'stop'> = {
   emit: async () => {},
   report: () => {},
   usage: [],

@@ -25,10 +25,8 @@ export interface RunScope {
   readonly isV1Peer: boolean
   /** Stops the model and unstarted calls: the caller's signal, or the reader has gone. */
   readonly stop: AbortSignal
-  /** Once aborted, no hook of the application is waited for: `stop`, but a claimed call has more time to start. */
+  /** Once aborted, no hook of the application is waited for: `stop`, but a claimed call has `approvals.wait` more to start and end. */
   readonly leave: AbortSignal
-  /** Once aborted, no claimed call starts either: the caller or the server has stopped the run. A reader that has gone stops none. */
-  readonly halt: AbortSignal
   /** Only the caller's own signal: the one signal that a claimed tool gets at once. */
   readonly callerSignal: AbortSignal | undefined
   readonly limit: Limiter
