@@ -36,7 +36,6 @@ export { isApprovalNeeded } from './gate/gate.js'
 export type { SessionGrants } from './gate/grants.js'
 export type { ReplayRequest } from './gate/replay.js'
 export {
-  assertReconciled,
   type CallSite,
   cancelAllPending,
   findUnansweredCalls,
@@ -45,6 +44,7 @@ export {
   prepareMessagesForModel as prepareMessagesForLLM,
   withResults,
 } from './history/history.js'
+export { assertReconciled } from './history/reconcile.js'
 export { type AnswerOptions, answerResponse } from './http/answer.js'
 export { handleChat } from './http/chat.js'
 export { type GrantsOptions, grantsResponse } from './http/grants.js'

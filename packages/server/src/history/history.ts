@@ -1,7 +1,6 @@
 import {
   type AssistantMessage,
   asString,
-  CountersignError,
   getCountersignMetadata,
   isRecord,
   type Message,
@@ -12,7 +11,6 @@ import {
 } from '@countersign/core'
 import { failed, type ToolOutcome, toResultContent } from '../outcome.js'
 import type { ProposedCall } from '../tools/call.js'
-import { isReserved } from '../tools/toolkit.js'
 import { ownMetadata } from './metadata.js'
 import { orderWithout } from './order.js'
 import { remembered } from './remembered.js'
@@ -265,53 +263,4 @@ function withMetadata<T extends { readonly metadata?: Readonly<Record<string, un
   own: Record<string, unknown>,
 ) {
   return omitUndefined({ ...of, metadata: setCountersignMetadata(of.metadata, own) })
-}
-
-/**
- * Checks the history for the model: each call has exactly one result, in the messages right after it, and no approval data is
- * left. A provider would reject anything else, or worse, misread it.
- *
- * @throws CountersignError `unreconciled-history`, naming the call.
- */
-export function assertReconciled(prepared: readonly Message[]): void {
-  let expected = new Set<string>()
-  let optional = new Set<string>()
-  for (const message of prepared) {
-    if (message.role === 'tool') {
-      const { toolCallId } = message
-      if (expected.delete(toolCallId) || optional.delete(toolCallId)) continue
-      fail(`the result for ${toolCallId} does not follow its call`, toolCallId)
-    }
-    checkAnswered(expected)
-    if (message.role !== 'assistant') continue
-    const calls = message.toolCalls ?? []
-    if (calls.length === 0 && !message.content) fail(`the assistant message ${message.id} is empty`)
-    if (calls.length === 0 && expected.size + optional.size === 0) continue
-    calls.forEach(checkCall)
-    expected = idsOf(calls.filter((call) => !isProviderExecuted(call)))
-    optional = idsOf(calls.filter(isProviderExecuted))
-    if (expected.size + optional.size < calls.length)
-      fail(`the message ${message.id} holds two calls with one id`)
-  }
-  checkAnswered(expected)
-}
-
-function idsOf(calls: readonly ToolCall[]): Set<string> {
-  return new Set(calls.map((call) => call.id))
-}
-
-function checkAnswered(expected: ReadonlySet<string>): void {
-  for (const id of expected) fail(`the call ${id} has no result`, id)
-}
-
-function checkCall(call: ToolCall): void {
-  const own = getCountersignMetadata(call.metadata)
-  if (isReserved(call.function.name)) fail(`${call.function.name} is no tool of a model`, call.id)
-  if (own.token !== undefined || own.approval !== undefined)
-    fail(`the call ${call.id} still carries its approval`, call.id)
-}
-
-function fail(what: string, toolCallId?: string): never {
-  const message = `The model was not called because ${what}. Close open calls with cancelAllPending() and prepare with prepareMessagesForModel().`
-  throw new CountersignError('unreconciled-history', message, toolCallId === undefined ? {} : { toolCallId })
 }

@@ -3,12 +3,8 @@ import { checkOptions } from '../encoding/check-options.js'
 import { copyOf } from '../encoding/copy.js'
 import { untilAborted } from '../encoding/signals.js'
 import type { ForwardedCalls, ForwardedHistory } from '../history/forwarded.js'
-import {
-  assertReconciled,
-  findUnansweredCalls,
-  prepareMessagesForModel,
-  readCalls,
-} from '../history/history.js'
+import { findUnansweredCalls, prepareMessagesForModel, readCalls } from '../history/history.js'
+import { assertReconciled } from '../history/reconcile.js'
 import { stepRules } from '../scope/agent-rules.js'
 import type { StepContext, StepOverrides } from '../scope/prepare-step.js'
 import type { RunScope } from '../scope/scope.js'
