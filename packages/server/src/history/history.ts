@@ -11,6 +11,7 @@ import {
 } from '@countersign/core'
 import { failed, type ToolOutcome, toResultContent } from '../outcome.js'
 import type { ProposedCall } from '../tools/call.js'
+import { isReserved } from '../tools/toolkit.js'
 import { ownMetadata } from './metadata.js'
 import { orderWithout } from './order.js'
 import { remembered } from './remembered.js'
