@@ -269,17 +269,20 @@ describe.each(wires)('over $name', (wire) => {
   })
 
   test.each(['event', 'interrupt', 'both'] as const)(
-    'a request for approval of an unknown call (by %s) leaves no error, only a warning',
+    'a request for approval of an unknown call (by %s) is shown as it says, and leaves no error',
     async (by) => {
-      const { client, person, onEvent, onWarning, onError } = await openOver(wire, [
+      const { client, person, onEvent, onError } = await openOver(wire, [
         [text('Hello.'), ask('a1', 'nothing', { by })],
         [text('Fine.')],
       ])
       expect(await person.sendMessage('go')).toEqual({ status: 'sent' })
-      expect(onWarning).toHaveBeenCalled()
       expect(onEvent).not.toHaveBeenCalled()
       expect(onError).not.toHaveBeenCalled()
-      expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined, pendingApprovals: [] })
+      expect(client.getSnapshot()).toMatchObject({
+        status: 'awaiting-approval',
+        error: undefined,
+        pendingApprovals: [{ id: 'nothing', input: {}, approval: { id: 'a1' } }],
+      })
       expect(await person.sendMessage('and?')).toEqual({ status: 'sent' })
     },
   )

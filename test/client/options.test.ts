@@ -8,7 +8,6 @@ import {
 import type { AGUIEvent } from '@countersign/core'
 import {
   act,
-  ask,
   custom,
   event,
   gated,
@@ -185,14 +184,15 @@ describe.each(wires)('callbacks, %s', (wire) => {
   test('S4.91 a request for an unknown call is announced to nobody', async () => {
     const onApprovalRequest = vi.fn()
     const onWarning = vi.fn()
-    const { client, person } = await openChat(wire, [[text('hm'), ask('a1', 'nothing', { by: 'event' })]], {
+    const unknown = { toolCallId: 'nothing', approval: { id: 'a1', options: ['deny', 'once'] } }
+    const { client, person } = await openChat(wire, [[text('hm'), custom('approval-requested', unknown)]], {
       onApprovalRequest,
       onWarning,
     })
     await person.sendMessage('go')
     expect(onApprovalRequest).not.toHaveBeenCalled()
     expect(onWarning).toHaveBeenCalledTimes(1)
-    expect(client.getSnapshot()).toMatchObject({ status: 'ready', pendingApprovals: [] })
+    expect(client.getSnapshot()).toMatchObject({ status: 'awaiting-answer', pendingApprovals: [] })
   })
 
   test("S4.94 onEvent hears of the application's own events and never of a request", async () => {

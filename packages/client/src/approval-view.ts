@@ -6,6 +6,7 @@ import {
   type DisplayText,
   displayJson,
   displayText,
+  isExactJson,
   isRecord,
   type OfferedMandate,
   readSubagent,
@@ -152,6 +153,7 @@ export function approvalView(
 ): ApprovalView | undefined {
   const { approval } = part
   if (!approval) return undefined
+  const isExact = isExactJson(part.arguments)
   const { id, message, approved, delivery, problem } = approval
   const status = statusOf(part, approval)
   const room = createRoom(options)
@@ -161,7 +163,7 @@ export function approvalView(
   const title = inOneLine(options.title ?? part.name)
   const askedBy = askersOf(part).map(inOneLine)
   const said = message ? room.take(0.5, (limits) => displayText(message, limits)) : undefined
-  const shown = showArguments(part, approval, options, room)
+  const shown = showArguments(part, isExact ? undefined : part.arguments, approval, options, room)
   const labelled = (approval.mandates ?? []).map((one) => [one, inOneLine(one.label)] as const)
   const closed = status !== 'open'
   const preview =
@@ -183,14 +185,14 @@ export function approvalView(
     preview,
     arguments: shown,
     hidden: notShown,
-    suspicious: suspicious || preview?.suspicious === true,
+    suspicious: suspicious || !isExact || preview?.suspicious === true,
     choices: choicesOf(approval, options, closed, held),
     mandates: labelled.map(([mandate, label]) => {
       const approved = mandate.decide !== 'deny'
       const response = { id, approved, mandate: mandate.id }
       return { mandate, label, disabled: approved ? held : closed, response }
     }),
-    edit: editOf(part, approval, held),
+    edit: isExact || approval.input !== undefined ? editOf(part, approval, held) : { status: 'none' },
     expiresAt: Number.isFinite(expiresAt) ? expiresAt : undefined,
     approved,
     delivery,
@@ -265,13 +267,20 @@ function editOf({ input }: ToolCallPart, approval: ToolCallApproval, disabled: b
   return { status: 'offered', keys: allowEdits, input, disabled }
 }
 
+/** `raw`: their text, if it has values that this page cannot show otherwise. */
 function showArguments(
   { input }: ToolCallPart,
+  raw: string | undefined,
   { display }: ToolCallApproval,
   { exact = false, fields = false }: ApprovalViewOptions,
   room: Room,
 ): ApprovalArguments | undefined {
   const differing = display === undefined ? [] : findDifferences(display, input)
+  if (raw !== undefined && (exact || display === undefined)) {
+    const text = room.take(1, (limits) => displayText(raw, limits))
+    const field = { key: undefined, value: text, isText: false }
+    return { text, fields: fields ? [field] : [], masked: [], revealable: display !== undefined }
+  }
   const shown = exact || display === undefined ? input : display
   // If the server's `display` is empty although there are arguments, show that they are hidden.
   if (isEmpty(shown) && isEmpty(input)) return undefined

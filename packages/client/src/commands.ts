@@ -8,6 +8,7 @@ import {
   findClientCall,
   hasDeferredAnswer,
   hasUnsentAnswer,
+  isExactJson,
   isRecord,
   type LocalEvent,
   type QueuedMessage,
@@ -84,12 +85,15 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       expire([id])
       return { status: 'expired' }
     }
-    if ('cancel' in response) return give(call, { type: 'close', ids: [id], because: 'moved-on' })
+    if (isCancel(response)) return give(call, { type: 'close', ids: [id], because: 'moved-on' })
     const { approved, reason, scope, mandate, input, edited, options } = response
-    const fault = faultOf(response, approval, call.input)
+    const fault = faultOf(response, approval, call)
     if (fault !== undefined) return { status: 'refused', code: 'approval-malformed', reason: fault }
     const issues = approved && input !== undefined ? issuesOfEdit(call.name, input) : undefined
     if (issues) return { status: 'refused', code: 'approval-edit-invalid', reason: inWords(issues), issues }
+    // The schema may have answered.
+    const now = findAnswerable(state, id)
+    if (now.status !== 'open') return now
     const given = { approvalId: id, approved, reason, input, edited, scope, mandate }
     return give(call, { type: 'answer', ...given }, options)
   }
@@ -100,7 +104,10 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     const schema = [...tools, ...serverTools].find((tool) => tool.name === name)?.input
     let issues: readonly FieldIssue[] | undefined
     session.callBack(() => {
-      issues = issuesOf(schema?.['~standard'].validate(input))
+      // a copy: some schemas write defaults into what they validate
+      const checked = schema?.['~standard'].validate(JSON.parse(JSON.stringify(input)))
+      issues = issuesOf(checked)
+      return checked
     })
     return issues
   }
@@ -156,8 +163,11 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     async withdraw(approvalId: string): Promise<boolean> {
       const found = state.approvals.get(approvalId)
       if (found?.approval?.id !== approvalId || !canWithdraw(state, found)) return false
-      dispatch({ type: 'withdraw-answer', approvalId })
-      runner.withdrawn(found)
+      // A listener may answer again at once: what is withdrawn is told first.
+      session.store.batch(() => {
+        dispatch({ type: 'withdraw-answer', approvalId })
+        runner.withdrawn(found)
+      })
       return true
     },
 
@@ -189,7 +199,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
           reason: 'This connection cannot answer while the run is open.',
         }
       const { id: interruptId } = response
-      if ('cancel' in response)
+      if (isCancel(response))
         return give(draft, { type: 'respond', interruptId, response: { cancel: true } }, response.options)
       // AG-UI 1.0, interrupts: what has expired can only be cancelled.
       if (expiryOf(draft.interrupt) <= session.now()) return { status: 'expired' }
@@ -293,7 +303,7 @@ export function disposedError(): CountersignError {
 function faultOf(
   { approved, scope, reason, input, mandate }: ApprovalResponse,
   approval: ToolCallApproval,
-  asked: unknown,
+  asked: { readonly arguments: string; readonly input?: unknown },
 ): string | undefined {
   if (typeof approved !== 'boolean') return '`approved` has to be true or false.'
   if (reason !== undefined && typeof reason !== 'string') return '`reason` has to be a text.'
@@ -309,12 +319,20 @@ function faultOf(
   if (input !== undefined && !isRecord(input)) {
     return '`input` has to be an object with all arguments; leave it out where nothing is edited.'
   }
-  const forbidden = input === undefined ? [] : forbiddenEdits(approval.allowEdits, asked, input)
+  if (input !== undefined && !isExactJson(asked.arguments)) {
+    return 'These arguments cannot be edited: their text is not JSON, or has a number with too many digits.'
+  }
+  const forbidden = input === undefined ? [] : forbiddenEdits(approval.allowEdits, asked.input, input)
   if (forbidden.length > 0) return `These arguments may not be edited: ${forbidden.join(', ')}.`
   if (scope !== undefined && !approval.options.includes(scope)) {
     return `The scope "${String(scope)}" is not offered for this call.`
   }
   return undefined
+}
+
+/** `cancel: false` cancels nothing. */
+function isCancel<T extends object>(response: T): response is Extract<T, { cancel: true }> {
+  return 'cancel' in response && response.cancel === true
 }
 
 /** What stands for no fault. A callback that throws returns nothing. */

@@ -165,6 +165,7 @@ export {
   asString,
   frozen,
   getCountersignMetadata,
+  isExactJson,
   isRecord,
   omitUndefined,
   oneOf,

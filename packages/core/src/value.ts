@@ -105,6 +105,19 @@ export function oneOf<const T>(value: unknown, ...options: readonly T[]): T | un
   return options.find((option) => option === value)
 }
 
+/** The digits of a number from the first to the last that is not 0. */
+const significant = (number: string) => number.replace(/e.*|[-.]/gi, '').replace(/^0+|0+$/g, '')
+
+/** Whether a text is empty, or JSON whose numbers JavaScript keeps: it would show and send an id of 19 digits, say, with other digits. */
+export function isExactJson(text: string): boolean {
+  if (text === '') return true
+  if (parseJson(text) === undefined) return false
+  const numbers = text.replace(/"(?:[^"\\]|\\.)*"/g, '').match(/-?\d[\d.e+-]*/gi) ?? []
+  return numbers.every(
+    (number) => Number.isFinite(+number) && significant(number) === significant(String(+number)),
+  )
+}
+
 /** Parses `text` as JSON; `otherwise` if it is not. */
 export function parseJson(text: string, otherwise?: unknown): unknown {
   try {

@@ -60,7 +60,8 @@ for (const database of databases) {
         { error: { code: 'thread-busy', runId: 'r1' } },
       ])
       const bodies = await Promise.all(posted.map(async (response) => (await response).text()))
-      expect(new Set(bodies.map((body) => body.replace(': rejoined\n\n', ''))).size).toBe(1)
+      // Comments differ: who rejoined is told so, and on a busy machine some readers get a heartbeat.
+      expect(new Set(bodies.map((body) => body.replaceAll(/^:.*\n\n/gm, ''))).size).toBe(1)
       expect(bodies[0]?.match(/word\d+ /g)).toEqual(words)
       expect(calls).toBe(1)
       const thread = await loadThread(second, { subject: 'ann', threadId: 't' })

@@ -157,12 +157,14 @@ async function withdraw(facts: Facts, id: string): Promise<Told> {
   const given = facts.answers.get(id)
   facts.reopening.add(id)
   const told = facts.client.withdrawApprovalResponse(id)
-  const isOpen = shownCall(facts.client, id)?.state === 'approval-requested'
+  // A listener may have answered again at once.
+  const isAnswered = facts.answers.get(id) !== given
+  const isOpen = isAnswered || shownCall(facts.client, id)?.state === 'approval-requested'
   const isWithdrawn = given !== undefined && given.isWithdrawn !== true && isOpen
   const carried = given?.carried.length ?? 0
   if (isWithdrawn) {
     given.isWithdrawn = true
-    facts.answers.delete(id)
+    if (!isAnswered) facts.answers.delete(id)
   } else facts.reopening.delete(id)
   const was = await told
   const problem = was !== isWithdrawn ? `it is ${isOpen ? 'open' : 'not open'}` : undefined

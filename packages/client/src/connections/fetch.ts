@@ -154,7 +154,7 @@ export async function fetchResponse(
     sent = await send(endpoint, options, asked)
   }
   const { response, place } = sent
-  onResponse?.(response)
+  await onResponse?.(response)
   if (!response.ok) throw await statusError(place, response)
   return response
 }

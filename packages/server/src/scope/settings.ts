@@ -1,4 +1,4 @@
-import type { Message } from '@countersign/core'
+import { type Message, reportRejection } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel, failSafeAnswerChannel } from '../channel/answer-channel.js'
 import { MAX_DELAY } from '../encoding/check-options.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
@@ -229,10 +229,12 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
 /** A logger that throws stops nothing, least of all a claimed call. */
 function carefully<Args extends readonly unknown[]>(tell: (...args: Args) => void): (...args: Args) => void {
   return (...args) => {
-    try {
-      tell(...args)
-    } catch (error) {
+    const failed = (error: unknown) =>
       console.warn('countersign: the logger of the application failed.', error)
+    try {
+      reportRejection(tell(...args), failed)
+    } catch (error) {
+      failed(error)
     }
   }
 }

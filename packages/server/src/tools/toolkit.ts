@@ -5,7 +5,19 @@ import {
   type JsonSchema,
   type Tool,
 } from '@countersign/core'
-import { either, expiry, flag, listOf, method, oneOf, type Rule, text } from '../encoding/check-options.js'
+import {
+  either,
+  expiry,
+  flag,
+  listOf,
+  method,
+  object,
+  oneOf,
+  type Rule,
+  type Rules,
+  text,
+  wholeNumber,
+} from '../encoding/check-options.js'
 import { inWords } from '../encoding/in-words.js'
 import type { ModelTool } from '../model/model.js'
 import { anything, parametersOf } from './schema.js'
@@ -141,8 +153,25 @@ const terms: Rule = {
     orNone(listOf('scopes', oneOf('deny', 'once', 'session')))(value.options),
 }
 
-/** Types of the options about approval. A wrong one would otherwise be found only when approval is needed, or never. */
-const rules: Readonly<Record<string, Rule>> = {
+const schema: Rule = {
+  expected: 'a schema of a library that implements Standard Schema, such as Zod',
+  fits: (value) => Object(value) === value && '~standard' in Object(value),
+}
+
+/** A wrong option would otherwise be found only when it is needed, or never: a misspelt `needsApproval` would ask nobody. */
+const rules: Rules<AnyServerTool> = {
+  name: text,
+  description: { ...text, isRequired: true },
+  input: { ...schema, isRequired: true },
+  output: schema,
+  location: text,
+  execute: method,
+  finalize: method,
+  toolServer: text,
+  parameters: object,
+  metadata: object,
+  annotations: object,
+  timeout: wholeNumber,
   needsApproval: either(flag, method),
   approval: terms,
   allowEdits: either(flag, listOf('keys', text)),
@@ -161,10 +190,16 @@ const rules: Readonly<Record<string, Rule>> = {
 }
 
 function checkTerms(tool: AgentTool): void {
-  for (const [option, { fits, expected }] of Object.entries(rules)) {
+  for (const option of Object.keys(tool)) {
+    if (Object.hasOwn(rules, option)) continue
+    const message = `The tool ${tool.name} has an option ${option}, which there is not. There are ${Object.keys(rules).join(', ')}. Data of your own belongs in metadata.`
+    throw invalidTool(message, { tool: tool.name, option })
+  }
+  for (const [option, { fits, expected, isRequired }] of Object.entries(rules)) {
     const value: unknown = Reflect.get(tool, option)
-    if (value === undefined || fits(value)) continue
-    const message = `${option} of the tool ${tool.name} must be ${expected}, or be left out; it is ${inWords(value)}.`
+    if (value === undefined ? !isRequired : fits(value)) continue
+    const otherwise = isRequired ? '' : ', or be left out'
+    const message = `${option} of the tool ${tool.name} must be ${expected}${otherwise}; it is ${inWords(value)}.`
     throw invalidTool(message, { tool: tool.name, option })
   }
 }
