@@ -11,7 +11,7 @@ if (work === 'approvals') {
   await workThrough(redisLedger(client, { prefix }), ids, (id) => appendFileSync(log, `${id}\n`))
   client.destroy()
 } else {
-  const writer = await redisRunLog(client, { prefix, lease: 300 }).begin('run')
+  const writer = await redisRunLog(client, { prefix, lease: 2000 }).begin('run')
   await writer.append(['a', 'b'])
   console.log('written')
 }
