@@ -131,6 +131,7 @@ const mirror = shape({
       replay: optional(count),
       outputSent: optional(flag),
       inDoubt: optional(flag),
+      askedIn: optional(text),
     }),
   ),
   repeats: optional(list((value) => Array.isArray(value) && text(value[0]) && count(value[1]))),

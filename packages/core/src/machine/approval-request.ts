@@ -29,19 +29,27 @@ export function askApproval(
   state: ChatState,
   asked: AskedApproval,
   call = presentCall(state, asked, callAskedAbout(state, asked)),
+  isRaised?: 'live' | 'at-end',
 ): Outcome {
-  const outcome = attachRequest(state, asked, call)
+  const isAnew = isRaised && call && isRaisedAgain(state, call, asked, isRaised === 'live')
+  if (isAnew) takeAnswerBack(state, call)
+  const outcome = attachRequest(state, asked, call, isAnew)
   // Even if its request can't be shown: an answer to that of another call would be taken for one to this.
   if (call) takeRequestId(state, asked.approval.id, call)
   return outcome
 }
 
-function attachRequest(state: ChatState, asked: AskedApproval, call: CallDraft | undefined): Outcome {
+function attachRequest(
+  state: ChatState,
+  asked: AskedApproval,
+  call: CallDraft | undefined,
+  isAnew = false,
+): Outcome {
   const { approval } = asked
   if (!call) return 'unknown-id'
   // The request that it had before this one.
   if (state.approvals.get(approval.id) === call && call.approval?.id !== approval.id) return undefined
-  if (call.approval && !isAskedAnew(state, call, approval))
+  if (call.approval && !isAnew && !isAskedAnew(state, call, approval))
     return isRepeated(call, call.approval, asked) ? undefined : markChanged(state, call)
   if (!canMove(call.state, 'approval-requested')) return 'illegal-step'
   // The token that came with the call was that of its first request.
@@ -53,6 +61,7 @@ function attachRequest(state: ChatState, asked: AskedApproval, call: CallDraft |
   call.approval = frozen(call.token === undefined ? approval : changed(approval, { token: call.token }))
   // Parsed again: the page may have mutated the value it was shown while the arguments streamed.
   call.input = frozen(parseJson(call.arguments, call.input))
+  call.askedIn = state.run.phase === 'idle' ? undefined : state.run.runId
   state.approvals.set(approval.id, call)
   dropInterrupt(state, state.interrupts.get(approval.id))
   if (differs(call, asked)) return markChanged(state, call)
@@ -75,6 +84,35 @@ function attachRequest(state: ChatState, asked: AskedApproval, call: CallDraft |
 /** The server has the answer to the first request, and requests another one: from a second approver, or for a second step. */
 function isAskedAnew({ unsent }: ChatState, call: CallDraft, { id }: ToolCallApproval): boolean {
   return call.state === 'approval-responded' && call.approval?.id !== id && !unsent.has(call) && !call.ready
+}
+
+/**
+ * A server that raises a request again, in a later run than it did before, waits for another answer: it did not take the one it was sent, or
+ * goes on asking after a message cancelled the request. In the run that the answer went out with, only the end of the run says so: an event
+ * may repeat what happened before the answer.
+ */
+function isRaisedAgain(
+  state: ChatState,
+  call: CallDraft,
+  { approval: { id } }: AskedApproval,
+  isLive: boolean,
+): boolean {
+  const { run, unsent } = state
+  const { approval, askedIn } = call
+  if (approval?.id !== id || state.approvals.get(id) !== call) return false
+  if (run.phase === 'idle' || run.runId === askedIn || isOfOpenRun(state, call)) return false
+  if (call.ready || call.answered || unsent.has(call) || (isLive && run.carried.includes(call))) return false
+  return call.state === 'approval-responded'
+    ? approval.problem !== 'approval-changed'
+    : call.state === 'cancelled' && approval.delivery === 'sent'
+}
+
+/** The server does not use the answer that it was sent: what may still be said of it counts for nothing. */
+function takeAnswerBack(state: ChatState, call: CallDraft): void {
+  const { run } = state
+  if (run.phase !== 'idle') state.run = changed(run, { carried: run.carried.filter((item) => item !== call) })
+  call.state = 'input-complete'
+  Object.assign(call, { inDoubt: undefined, mayHaveArrived: undefined, error: undefined })
 }
 
 /**

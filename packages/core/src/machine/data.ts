@@ -182,6 +182,8 @@ export interface CallDraft extends Placed {
   inDoubt?: boolean
   /** A request that carried its answer broke: the server may have received it. */
   mayHaveArrived?: boolean
+  /** The run that raised its request, whose events may repeat it. */
+  askedIn?: string | undefined
   part: ToolCallPart | undefined
 }
 

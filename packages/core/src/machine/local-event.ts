@@ -138,6 +138,7 @@ export interface LiveCall {
   readonly doubted: boolean
   readonly outputSent?: boolean | undefined
   readonly inDoubt?: boolean | undefined
+  readonly askedIn?: string | undefined
 }
 
 type MirrorRun =

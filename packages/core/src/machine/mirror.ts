@@ -39,8 +39,8 @@ function readCall(call: CallDraft): LiveCall {
 
 /** The state of a call that its published part does not include. */
 function unpublished(call: Omit<LiveCall, 'at'>): Omit<LiveCall, 'at'> {
-  const { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt } = call
-  return { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt }
+  const { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt, askedIn } = call
+  return { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt, askedIn }
 }
 
 function placeOf(item: CallDraft | InterruptDraft): Place {

@@ -35,7 +35,11 @@ export const runSteps = {
       item.kind === 'interrupt' ? item.sent : item.approval?.delivery === 'unknown',
     )
     open(state, { phase: 'streaming', runId, carried, from: state.run.from ?? endOf(state) })
-    for (const item of carried) state.unsent.delete(item)
+    for (const item of carried) {
+      state.unsent.delete(item)
+      // After a reload it is not known whether this run raised its request or carried the answer.
+      if (item.kind === 'call') item.askedIn ??= runId
+    }
     return undefined
   },
   'connection-changed'(state, { isLost }) {
@@ -108,7 +112,7 @@ export const runSteps = {
 
 /** Shows an approval request with its call; if that is not here, without it. */
 export function ask(state: ChatState, asked: AskedApproval, isLive: boolean): Outcome {
-  const outcome = askApproval(state, asked)
+  const outcome = askApproval(state, asked, undefined, isLive ? 'live' : 'at-end')
   return outcome === 'unknown-id' ? askUnseen(state, asked, isLive) : outcome
 }
 
