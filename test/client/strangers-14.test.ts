@@ -1,7 +1,10 @@
+import type { Connection } from '@countersign/client'
+import { CountersignError } from '@countersign/core'
 import { tool } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
+import { call, finish, open, server } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
 import { calls, openPage, startServerWith, stop, words } from './threads-server.js'
 
@@ -67,4 +70,111 @@ test('P after a reload, a stored yes does not hide that the server asks anew abo
     status: 'sent',
   })
   expect(ran).toEqual(['ann at 1'])
+})
+
+/** A server that takes answers only with the header that it wants now. */
+function guarded() {
+  const { connection, resume } = server(
+    (input) => [...call('c1', 1), finish(input, ['a1', 'c1'])],
+    (input) => [finish(input)],
+  )
+  const headers: (string | undefined)[] = []
+  const checked: Connection = {
+    connect(input, options) {
+      const otp = options.headers['x-otp']
+      headers.push(otp)
+      if (input.resume && otp !== 'new') throw new CountersignError('http-status', '401', { status: 401 })
+      return connection.connect(input, options)
+    },
+  }
+  return { connection: checked, headers, resume }
+}
+
+test('E the headers of a later message replace the outdated ones of an answer, also for its retry', async () => {
+  const { connection, headers, resume } = guarded()
+  const { client } = open({ connection })
+  await client.sendMessage('x')
+  const old = { headers: { 'x-otp': 'old' } }
+  const answered = await client.addToolApprovalResponse({ id: 'a1', approved: true, options: old })
+  expect(answered).toMatchObject({ status: 'failed' })
+  await client.retry()
+  expect(await client.sendMessage('go', { headers: { 'x-otp': 'newer' } })).toMatchObject({
+    status: 'failed',
+  })
+  await client.retry()
+  expect(headers).toEqual([undefined, 'old', 'old', 'newer', 'newer'])
+  expect(await client.sendMessage(undefined, { headers: { 'x-otp': 'new' } })).toEqual({ status: 'sent' })
+  expect(resume()).toEqual([[], [['a1', { approved: true }]]])
+})
+
+test('E an answer that is given after a message failed brings its own headers', async () => {
+  const { connection, headers } = guarded()
+  const { client } = open({ connection })
+  await client.sendMessage('x', { headers: { 'x-otp': 'old' } })
+  await client.addToolApprovalResponse({ id: 'a1', approved: true, options: { headers: { 'x-otp': 'new' } } })
+  expect(headers).toEqual(['old', 'new'])
+})
+
+/** Two requests, of which the first expires, and a clock. */
+async function twoRequests(options: Partial<Parameters<typeof open>[0]> = {}) {
+  const clock = { now: 1000 }
+  const { connection, resume } = server(
+    (input) => [
+      ...call('c1', 1, 'm'),
+      ...call('c2', 2, 'm'),
+      {
+        type: 'RUN_FINISHED',
+        threadId: input.threadId,
+        runId: input.runId,
+        outcome: {
+          type: 'interrupt',
+          interrupts: [
+            { id: 'a1', reason: 'tool_call', toolCallId: 'c1', expiresAt: new Date(2000).toISOString() },
+            { id: 'a2', reason: 'tool_call', toolCallId: 'c2' },
+          ],
+        },
+      },
+    ],
+    (input) => [finish(input)],
+  )
+  const { client } = open({ connection, now: () => clock.now, ...options })
+  await client.sendMessage('x')
+  const answer = () => client.addToolApprovalResponse({ id: 'a2', approved: true })
+  return { client, clock, resume, answer }
+}
+
+const both = [
+  ['a2', { approved: true }],
+  ['a1', 'cancelled'],
+]
+
+test.each([
+  ['retry()', (client) => client.retry()],
+  ['sendMessage()', (client) => client.sendMessage()],
+  ['a message', (client) => client.sendMessage('go')],
+] as [string, (client: ReturnType<typeof open>['client']) => Promise<unknown>][])(
+  'F where no page watches the clock, %s sends the answers that waited for an expired request',
+  async (_, act) => {
+    const { client, clock, resume, answer } = await twoRequests({ onPendingMessage: 'reject' })
+    expect(await answer()).toEqual({ status: 'waiting' })
+    clock.now = 2000
+    await act(client)
+    expect(resume()).toEqual([[], both])
+  },
+)
+
+test('F where no page watches the clock, an answer does not wait for an expired request', async () => {
+  const { clock, resume, answer } = await twoRequests()
+  clock.now = 2000
+  expect(await answer()).toEqual({ status: 'sent' })
+  expect(resume().at(-1)?.toSorted()).toEqual(both.toSorted())
+})
+
+test('F an expired request closes nothing else while another one is open', async () => {
+  const { client, clock, resume } = await twoRequests()
+  clock.now = 2000
+  await client.retry()
+  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'expired' })
+  expect(client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)).toEqual(['a2'])
+  expect(resume()).toEqual([[]])
 })
