@@ -1,7 +1,9 @@
 import type { Connection } from '@countersign/client'
+import { stream } from '@countersign/client'
 import { CountersignError } from '@countersign/core'
 import { tool } from '@countersign/server'
-import { expect, test, vi } from 'vitest'
+import { compat, tanstack } from '@countersign/tanstack'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
 import { call, finish, open, server } from './foreign-server.js'
@@ -177,4 +179,43 @@ test('F an expired request closes nothing else while another one is open', async
   expect(await client.addToolApprovalResponse({ id: 'a1', approved: true })).toEqual({ status: 'expired' })
   expect(client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)).toEqual(['a2'])
   expect(resume()).toEqual([[]])
+})
+
+test.each([
+  ['compat', compat()],
+  ['tanstack', tanstack()],
+])('Z over %s, a run whose stream stays open is over all the same', async (_, translation) => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const connection = stream(async function* (input, { signal }) {
+    yield { type: 'RUN_STARTED', threadId: input.threadId, runId: input.runId }
+    yield* call('c1', 1)
+    yield finish(input, ['a1', 'c1'])
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  })
+  const { client, pending } = open({ connection, compat: translation })
+  const sent = client.sendMessage('x')
+  await vi.advanceTimersByTimeAsync(3000)
+  expect(client.getSnapshot().isLoading).toBe(false)
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
+})
+
+test('Z over tanstack, a tool of the server may take longer than any proxy', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const connection = stream(async function* (input) {
+    const { threadId, runId } = input
+    yield { type: 'RUN_STARTED', threadId, runId }
+    yield* call('c1', 1)
+    yield { type: 'RUN_FINISHED', threadId, runId, finishReason: 'tool_calls' }
+    await new Promise((resolve) => setTimeout(resolve, 60_000))
+    yield { type: 'TOOL_CALL_RESULT', messageId: 'r', toolCallId: 'c1', role: 'tool', content: 'ok' }
+    yield finish(input)
+  })
+  const { client, calls } = open({ connection, compat: tanstack() })
+  const sent = client.sendMessage('x')
+  await vi.advanceTimersByTimeAsync(70_000)
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(calls()).toMatchObject([{ state: 'complete' }])
 })

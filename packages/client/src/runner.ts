@@ -116,7 +116,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   function sendQueued(): void {
-    if (!paused) closeExpired()
+    if (!paused && state.queue.length > 0) closeExpired()
     const [item] = state.queue
     if (!item || paused || run || !mayGo(item)) return
     store.batch(() => {
