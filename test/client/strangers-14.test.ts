@@ -219,3 +219,20 @@ test('Z over tanstack, a tool of the server may take longer than any proxy', asy
   expect(await sent).toEqual({ status: 'sent' })
   expect(calls()).toMatchObject([{ state: 'complete' }])
 })
+
+test('G a second run that comes long after the first one in its stream is not lost in silence', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const later = new Promise((resolve) => setTimeout(resolve, 1300))
+  const { connection } = server(async function* (input) {
+    yield finish(input)
+    await later
+    yield { type: 'RUN_STARTED', threadId: input.threadId, runId: 'second' }
+    yield finish({ ...input, runId: 'second' })
+  })
+  const { client, warnings } = open({ connection })
+  const sent = client.sendMessage('x')
+  await vi.advanceTimersByTimeAsync(3000)
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(warnings).toEqual([expect.stringContaining('endless-response')])
+})
