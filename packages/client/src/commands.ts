@@ -122,6 +122,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       // Another tab may hand over a message again that a closed tab had already accepted.
       if (state.messages.has(id)) return { status: 'sent' }
       if (isQueued(id)) return { status: 'queued', id }
+      runner.closeExpired()
       const visible = awaitedRequests(state)
       if (session.options.onPendingMessage === 'reject' && visible.length > 0) {
         return answersFirst(visible)
@@ -145,6 +146,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
 
     async continue(options: RequestOptions): Promise<SendResult> {
       if (runner.isBusy) return busy()
+      runner.closeExpired()
       const visible = awaitedRequests(state)
       if (visible.length > 0) return answersFirst(visible)
       runner.resetContinuationLimit()
@@ -230,6 +232,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     },
 
     async retry(): Promise<void> {
+      runner.closeExpired()
       if (runner.run || runner.disposed) return
       if (state.error || hasDeferredAnswer(state)) return runner.retryLastRun()
       runner.resetContinuationLimit()

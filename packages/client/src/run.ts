@@ -190,7 +190,12 @@ export class StreamRun<Tools extends ToolMap> implements Run {
         if (this.#ended) return { type: 'aborted' }
         const { run } = this.#session.state
         if (run.phase !== 'idle' && (run.finish || run.failure))
-          this.#grace = setTimeout(() => this.end(this.#conclude()), GRACE_MS)
+          this.#grace = setTimeout(() => {
+            this.#session.warn(
+              'endless-response: the stream stayed open after its run, so what follows is not read.',
+            )
+            this.end(this.#conclude())
+          }, GRACE_MS)
       }
       // A run that was open a moment ago, and has ended.
       if (empty && this.#rejoin && !this.#rejoin.reader) return { type: 'aborted' }

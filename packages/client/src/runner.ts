@@ -14,6 +14,7 @@ import {
   visibleRequests,
 } from '@countersign/core'
 import { runClientTool } from './client-tools.js'
+import { expiryOf } from './expiry.js'
 import { createLiveChannel } from './live-channel.js'
 import type { KeptThread } from './persistence/persistence.js'
 import { createRequest, mergeOptions } from './request.js'
@@ -63,11 +64,9 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   /** Several answers are being given; what to do next is decided after the last one. */
   let gathering = false
   let toolsAbort = new AbortController()
-  /** Of the last request, for its retry. */
-  let lastOptions: RequestOptions | undefined
   const handedOver = new WeakSet<CallDraft>()
-  /** Of the request that will carry an answer, also if it is repeated. */
-  const optionsOf = new WeakMap<Answered, RequestOptions>()
+  /** Of unsent answers, and of the last request under `undefined`: for the next request and its retry. In the order given: later ones win. */
+  const optionsOf = new Map<Answered | undefined, RequestOptions | undefined>()
 
   const live = createLiveChannel(session, {
     isOpen: (other) => run === other,
@@ -89,7 +88,9 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
   function continueIfReady(): boolean {
     if (session.options.autoContinue === false) return false
-    if (!(hasUnsentAnswer(state) && areAllToolsComplete(state))) return false
+    if (hasUnsentAnswer(state)) closeExpired()
+    // A listener may have acted.
+    if (run || !(hasUnsentAnswer(state) && areAllToolsComplete(state))) return false
     const limit = session.options.maxContinuations ?? 100
     if (automatic >= limit) {
       const message = `The chat was stopped after ${limit} requests in a row without the user. Send a message to continue.`
@@ -103,9 +104,21 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     return true
   }
 
+  /** Where no page watches the clock: once all open requests have expired, nothing waits for them. */
+  function closeExpired(): void {
+    const { asked } = state
+    if (run || disposed || asked.length === 0) return
+    const now = session.now()
+    const isOver = ({ approval }: CallDraft) => approval?.problem || (approval && expiryOf(approval) <= now)
+    if (!asked.every(isOver)) return
+    const ids = asked.flatMap(({ approval }) => (approval && !approval.problem ? approval.id : []))
+    if (ids.length > 0) dispatch({ type: 'close', ids, because: 'expired' })
+  }
+
   function sendQueued(): void {
+    if (!paused && state.queue.length > 0) closeExpired()
     const [item] = state.queue
-    if (!item || paused || !mayGo(item)) return
+    if (!item || paused || run || !mayGo(item)) return
     store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       say(item.message, item.options)
@@ -146,6 +159,11 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     await open('retry').done
   }
 
+  function takeOptions(of: Answered | undefined, options: RequestOptions | undefined): void {
+    optionsOf.delete(of)
+    if (options) optionsOf.set(of, options)
+  }
+
   /** Opens the stream. Synchronous, so that no listener can open another one first. */
   function open(
     kind: RunKind,
@@ -154,8 +172,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   ): Run {
     return store.batch(() => {
       before?.()
-      if (kind !== 'retry' && !rejoin) lastOptions = options
-      const own = mergeOptions([lastOptions, ...[...state.unsent].map((answered) => optionsOf.get(answered))])
+      if (kind !== 'retry' && !rejoin) takeOptions(undefined, options)
+      for (const answered of optionsOf.keys())
+        if (answered && !state.unsent.has(answered)) optionsOf.delete(answered)
+      const own = mergeOptions([...optionsOf.values()])
       if (kind === 'retry') dispatch({ type: 'drop-unfinished' })
       const { threadId } = session
       const runId = rejoin?.cursor.runId ?? session.newId()
@@ -328,6 +348,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       openRun: run?.id,
     }),
     check,
+    closeExpired,
     retryLastRun,
     mayLeave: mayGo,
     open,
@@ -361,8 +382,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
     /** Sends an answer if possible. Resolves with its outcome. */
     sendAnswer(answered: Answered, options?: RequestOptions): Promise<AnswerResult> {
-      if (options) optionsOf.set(answered, options)
-      else optionsOf.delete(answered)
+      takeOptions(answered, options)
       const result = waiting.wait(answered)
       void kept?.keep()
       if (!(run && live.send(run, answered))) check()

@@ -24,6 +24,8 @@ export interface TranslatorOptions {
 /** Translates the events of one stream. `push` takes them parsed from JSON; `end` returns what was held back. */
 export interface EventTranslator {
   push(event: unknown): readonly unknown[]
+  /** Whether it holds back a `RUN_FINISHED` after which little can follow: the run waits for the user, or the model has ended its turn. */
+  holdsLast(): boolean
   end(): readonly unknown[]
 }
 
@@ -133,6 +135,13 @@ export function createEventTranslator(options: TranslatorOptions): EventTranslat
       const type = thinking[String(event.type)]
       if (type !== undefined) return [asReasoning(event, type)]
       return (dropSubagents ? withoutSubagents(event) : [event]).flatMap(follow)
+    },
+    holdsLast() {
+      const { outcome, finishReason, metadata } = finished ?? {}
+      const own = isRecord(metadata) ? metadata.finishReason : undefined
+      // Tools of the server may run now, for any time.
+      const isStep = (finishReason ?? own) === 'tool_calls' && !isRecord(outcome)
+      return finished !== undefined && !isStep
     },
     end() {
       if (finished || !acceptUnfinished || !run || failed) return release()

@@ -82,15 +82,40 @@ export function tanstack(): Compat {
 
 async function* translated(
   events: AsyncIterable<unknown>,
-  { push, end }: EventTranslator,
+  { push, end, holdsLast }: EventTranslator,
   read: (event: unknown) => readonly unknown[] = (event) => [event],
 ): AsyncGenerator<readonly unknown[]> {
-  for await (const batch of events) {
-    const next = (Array.isArray(batch) ? batch : [batch]).flatMap(read).flatMap(push)
-    if (next.length > 0) yield next
+  const reader = events[Symbol.asyncIterator]()
+  try {
+    for (let coming = reader.next(); ; ) {
+      const come = await (holdsLast() ? inTime(coming) : coming)
+      if (!come || come.done) {
+        const rest = end()
+        if (rest.length > 0) yield rest
+        if (come) return
+        continue
+      }
+      const batch = come.value
+      const next = (Array.isArray(batch) ? batch : [batch]).flatMap(read).flatMap(push)
+      if (next.length > 0) yield next
+      coming = reader.next()
+    }
+  } finally {
+    // Not awaited: a source that waits for its next event ends when its request is aborted.
+    void Promise.resolve(reader.return?.()).catch(() => {})
   }
-  const rest = end()
-  if (rest.length > 0) yield rest
+}
+
+/** Milliseconds that a `RUN_FINISHED` is held back for what belongs before it: a proxy may never end the response. */
+const HOLD_MS = 1000
+
+/** `undefined`: it has not come in time. */
+function inTime<T>(coming: Promise<T>): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, HOLD_MS, undefined)
+  })
+  return Promise.race([coming, late]).finally(() => clearTimeout(timer))
 }
 
 /** Whether the server's version is the given one or older; false if it is unknown. */

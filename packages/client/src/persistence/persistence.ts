@@ -112,6 +112,7 @@ export interface KeptSession {
   /** Applies steps that were taken in another tab. */
   follow(steps: readonly Step[]): void
   failed(error: CountersignError): void
+  warn(message: string): void
   readonly headers: Readonly<Record<string, string>>
 }
 

@@ -100,13 +100,23 @@ function notIn<T extends { readonly id: string }>(known: readonly T[], all: read
 }
 
 /** The conversation of the server, with what the page has not sent. What the server has got further with counts. */
-export function withUnsent(thread: ServerThread, unsent: ThreadRecord | undefined): ThreadRecord {
+export function withUnsent(
+  thread: ServerThread,
+  unsent: ThreadRecord | undefined,
+  warn: (message: string) => void,
+): ThreadRecord {
   const calls = new Map(unsent?.messages.flatMap(({ parts }) => parts.map((part) => [idOf(part), part])))
   const results = unsent?.messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'tool-result'))
   const used = new Set<string>()
   const merge = (part: MessagePart): readonly MessagePart[] => {
     const own = part.type === 'tool-call' ? calls.get(part.id) : undefined
     if (part.type !== 'tool-call' || own?.type !== 'tool-call' || !isFurther(own, part)) return [part]
+    if (isOther(own, part)) {
+      warn(
+        `The answer to the request "${own.approval?.id}" was not sent: the server has closed it and asks anew.`,
+      )
+      return [part]
+    }
     used.add(part.id)
     return [own, ...(results?.filter(({ toolCallId }) => toolCallId === part.id) ?? [])]
   }
@@ -147,4 +157,9 @@ function idOf(part: MessagePart): string {
 
 function isFurther(own: ToolCallPart, part: ToolCallPart): boolean {
   return !isTerminal(part.state) && part.state !== own.state
+}
+
+/** Whether the server asks about the call again: an answer to its earlier request must not count for this one. */
+function isOther(own: ToolCallPart, { approval }: ToolCallPart): boolean {
+  return approval !== undefined && approval.id !== own.approval?.id
 }

@@ -183,7 +183,8 @@ export class ServerThread implements KeptThread {
     const isRejoined = this.#openRun !== undefined
     const shown = isRejoined || own.size === 0 ? before : fromAGUIMessages(messages)
     const state = isRejoined ? 'open' : run?.lapsed || isCut ? 'cut' : 'none'
-    return withUnsent({ messages: shown, before: before.length, run: state }, unsent)
+    const warn = (message: string) => this.#session.warn(message)
+    return withUnsent({ messages: shown, before: before.length, run: state }, unsent, warn)
   }
 
   async #save(record: ThreadRecord): Promise<void> {

@@ -1,5 +1,6 @@
 import {
   type AGUIEvent,
+  isRecord,
   type Message,
   StreamProcessor,
   toAGUIMessages,
@@ -75,7 +76,19 @@ export class RecordedBranch {
     const parent = this.#parentsOfParts.get(id)
     if (event.type === 'ACTIVITY_SNAPSHOT' && parent !== undefined)
       this.#changedParts.set(id, { id, parent, message: JSON.stringify(messageOf(event)) })
-    else this.#end.dispatch(event)
+    else {
+      if (event.type === 'CUSTOM' && event.name === 'approval-requested') this.#settleBefore(event.value)
+      this.#end.dispatch(event)
+    }
+  }
+
+  /** A call that is asked about anew: its earlier request is settled, though its answer is in no event. */
+  #settleBefore(asked: unknown): void {
+    const { toolCallId, approval } = isRecord(asked) ? asked : {}
+    const before = this.#end.state.calls.get(String(toolCallId))?.approval
+    if (!before || !isRecord(approval) || before.id === approval.id) return
+    this.#end.dispatch({ type: 'answer', approvalId: before.id, approved: true })
+    this.#end.dispatch({ type: 'answer-sent', approvalId: before.id })
   }
 
   /** What has changed since it was stored. */
