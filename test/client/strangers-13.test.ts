@@ -243,3 +243,26 @@ test.each<object>([
   expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
   expect(client.getSnapshot().interrupts).toEqual([])
 })
+
+test.each([
+  [
+    'says its arguments is shown with those',
+    { toolName: 'act', input: { n: 2 } },
+    [['a1', 'c0', { n: 2 }]],
+    [],
+  ],
+  ['does not say them can only be denied', {}, [], ['a1']],
+])(
+  'R a request for a call that was lost, whose id a broken run of an earlier turn used, and that %s',
+  async (_, countersign, shown, unseen) => {
+    const { connection } = server(
+      () => [...call('c0', 1), 'cut'],
+      ({ runId }) => [raise({ reason: 'tool_call', toolCallId: 'c0', metadata: { countersign } }, runId)],
+    )
+    const { client, pending } = open({ connection })
+    await client.sendMessage('delete 1')
+    await client.sendMessage('no, delete 2')
+    expect(pending()).toEqual(shown)
+    expect(client.getSnapshot().interrupts.map(({ id }) => id)).toEqual(unseen)
+  },
+)
