@@ -185,3 +185,84 @@ test('R a request that is raised again is open after a reload, and its answer go
   await second.client.addToolApprovalResponse(yes('a1'))
   expect(resume()).toEqual([[], [['a1', { approved: true }]], [['a1', { approved: true }]]])
 })
+
+const raise = (interrupt: object, runId: string): Event => ({
+  ...{ type: 'RUN_FINISHED', threadId: 't', runId },
+  outcome: { type: 'interrupt', interrupts: [{ id: 'a1', reason: 'choose', ...interrupt }] },
+})
+
+const form = { type: 'object', properties: { date: { type: 'string' } }, required: ['date'] }
+const approved = { type: 'boolean' }
+const decided = (value: boolean) => ({ type: 'object', properties: { approved: { const: value } } })
+
+test.each<object>([
+  { type: 'string', enum: ['a', 'b'] },
+  { type: 'boolean' },
+  { type: 'array', items: { type: 'string' } },
+  { oneOf: [form] },
+  { oneOf: [decided(true), form] },
+  { $ref: '#/$defs/F', $defs: { F: form } },
+  { type: 'object', required: ['date'], additionalProperties: { type: 'string' } },
+  { type: 'object', additionalProperties: false },
+  { type: 'object', properties: { approved: { type: 'string', enum: ['yes', 'no'] } } },
+  { type: 'object', properties: { approved: { enum: ['yes', 'no'] } } },
+  { type: 'object', properties: { approved: { const: true } } },
+  { type: 'object', properties: { approved }, required: ['approved', 'comment'] },
+  { type: 'object', properties: { approved }, anyOf: [form] },
+])(
+  'R an interrupt about a call whose schema does not accept a bare yes or no is no approval: %j',
+  async (responseSchema) => {
+    const { connection } = server(({ runId }) => [
+      ...call('c1', 1),
+      raise({ toolCallId: 'c1', responseSchema }, runId),
+    ])
+    const { client, pending } = open({ connection })
+    await client.sendMessage('when?')
+    expect(pending()).toEqual([])
+    expect(client.getSnapshot().interrupts).toMatchObject([{ id: 'a1', toolCallId: 'c1', responseSchema }])
+  },
+)
+
+test.each<object>([
+  {},
+  { responseSchema: {} },
+  { responseSchema: { oneOf: [decided(true), decided(false)] } },
+  { responseSchema: { type: 'object' } },
+  { responseSchema: { type: ['object', 'null'], properties: { approved, note: { enum: [1] } } } },
+  { responseSchema: { properties: { approved }, required: ['approved'], additionalProperties: false } },
+  {
+    responseSchema: { properties: { approved: { type: ['boolean', 'null'] }, editedArgs: { $ref: '#/x' } } },
+  },
+])('R an interrupt about a call that accepts a bare yes or no is an approval: %j', async (schema) => {
+  const { connection } = server(({ runId }) => [
+    ...call('c1', 1),
+    raise({ toolCallId: 'c1', ...schema }, runId),
+  ])
+  const { client, pending } = open({ connection })
+  await client.sendMessage('when?')
+  expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
+  expect(client.getSnapshot().interrupts).toEqual([])
+})
+
+test.each([
+  [
+    'says its arguments is shown with those',
+    { toolName: 'act', input: { n: 2 } },
+    [['a1', 'c0', { n: 2 }]],
+    [],
+  ],
+  ['does not say them can only be denied', {}, [], ['a1']],
+])(
+  'R a request for a call that was lost, whose id a broken run of an earlier turn used, and that %s',
+  async (_, countersign, shown, unseen) => {
+    const { connection } = server(
+      () => [...call('c0', 1), 'cut'],
+      ({ runId }) => [raise({ reason: 'tool_call', toolCallId: 'c0', metadata: { countersign } }, runId)],
+    )
+    const { client, pending } = open({ connection })
+    await client.sendMessage('delete 1')
+    await client.sendMessage('no, delete 2')
+    expect(pending()).toEqual(shown)
+    expect(client.getSnapshot().interrupts.map(({ id }) => id)).toEqual(unseen)
+  },
+)

@@ -136,7 +136,7 @@ function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | und
     findCall(state, id, (call) => isUnasked(state, call)) ??
     (holder?.id === id ? holder : undefined) ??
     (latest?.approval && takeRepeat(state, id)) ??
-    latest
+    (latest && isLeftBehind(state, latest, asked) ? undefined : latest)
   )
 }
 
@@ -169,6 +169,12 @@ function lastReply(state: ChatState, id: string): MessageDraft {
   let own = id
   for (let n = 2; state.messages.has(own); n++) own = `${id}-${n}`
   return addMessage(state, { id: own, role: 'assistant' })
+}
+
+/** A call of a broken run of an earlier turn is not what a request of this turn is about, unless that says the same arguments. */
+function isLeftBehind({ run, turn }: ChatState, call: CallDraft, asked: AskedApproval): boolean {
+  const saysTheSame = asked.input && !differs(call, asked)
+  return run.phase !== 'idle' && call.interrupted && call.owner.turn !== turn && !saysTheSame
 }
 
 /** Of the calls of broken runs, none is meant. In the open run, only those whose request could not be shown are marked so. */

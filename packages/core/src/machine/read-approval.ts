@@ -39,11 +39,38 @@ export function readApprovalInterrupt(interrupt: Interrupt): AskedApproval | und
   })
 }
 
-/** AG-UI: `input_required` asks for input, and a response schema with properties but without `approved` cannot express an approval. */
-function takesApproved({ reason, responseSchema }: Interrupt): boolean {
-  const properties = responseSchema?.properties
-  return reason !== 'input_required' && (!isRecord(properties) || 'approved' in properties)
+/** AG-UI: `input_required` asks for input. A response schema, if there is one, must accept a bare yes and a bare no. */
+function takesApproved({ reason, responseSchema: schema = {} }: Interrupt): boolean {
+  return reason !== 'input_required' && [true, false].every((approved) => accepts(schema, { approved }))
 }
+
+/** Whether a schema surely accepts an answer, or its `approved`. One that describes properties without that asks for something else. */
+function accepts(schema: unknown, value: boolean | { readonly approved: boolean }, depth = 0): boolean {
+  if (typeof schema === 'boolean') return schema
+  if (!isRecord(schema) || depth > 3 || unread.some((keyword) => keyword in schema)) return false
+  const isFlag = typeof value === 'boolean'
+  const {
+    type = isFlag ? 'boolean' : 'object',
+    enum: listed = [value],
+    anyOf = [true],
+    oneOf = [true],
+  } = schema
+  const { properties = {}, required = [], additionalProperties = true, const: only = value } = schema
+  if (![type].flat().includes(isFlag ? 'boolean' : 'object') || only !== value) return false
+  if (!Array.isArray(listed) || !listed.includes(value)) return false
+  const accepting = (branches: unknown) =>
+    Array.isArray(branches) ? branches.filter((branch) => accepts(branch, value, depth + 1)).length : 0
+  if (accepting(anyOf) === 0 || accepting(oneOf) !== 1) return false
+  if (isFlag) return true
+  if (!isRecord(properties) || !Array.isArray(required)) return false
+  const { approved = Object.keys(properties).length === 0 && additionalProperties } = properties
+  return required.every((name) => name === 'approved') && accepts(approved, value.approved, depth + 1)
+}
+
+const unread =
+  '$ref $dynamicRef $recursiveRef allOf not if patternProperties propertyNames unevaluatedProperties dependentRequired dependentSchemas dependencies minProperties maxProperties'.split(
+    ' ',
+  )
 
 /** AG-UI: with `editedArgs` in the response schema, a server allows edited arguments. */
 function offersEdits(schema: unknown): true | undefined {
