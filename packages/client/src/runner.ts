@@ -90,7 +90,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (session.options.autoContinue === false) return false
     if (hasUnsentAnswer(state)) closeExpired()
     // A listener may have acted.
-    if (run || !(hasUnsentAnswer(state) && areAllToolsComplete(state))) return false
+    if (run) return true
+    if (!(hasUnsentAnswer(state) && areAllToolsComplete(state))) return false
     const limit = session.options.maxContinuations ?? 100
     if (automatic >= limit) {
       const message = `The chat was stopped after ${limit} requests in a row without the user. Send a message to continue.`
@@ -116,9 +117,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   function sendQueued(): void {
-    if (!paused && state.queue.length > 0) closeExpired()
     const [item] = state.queue
-    if (!item || paused || run || !mayGo(item)) return
+    if (!item || paused || !mayGo(item)) return
     store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       say(item.message, item.options)
