@@ -1,7 +1,7 @@
 /** For custom ledgers: implement a row store. The rules of a ledger are implemented above it, once for all stores. */
 
 export { plainMembers, received } from './channel/answer-channel.js'
-export { runEnded as endedRun } from './channel/answer-queue.js'
+export { runEnded as endedRun, tooManyAnswers } from './channel/answer-queue.js'
 export {
   checkOptions,
   method,
@@ -35,6 +35,7 @@ export {
   sqlRows,
   sqlSequence,
 } from './ledger/sql-rows.js'
+export { holderOfRun } from './scope/run-context.js'
 export { createThreads, threadLimitRules } from './threads/create-threads.js'
 export type {
   HeaderRow,

@@ -3,12 +3,14 @@ import type { AnswerChannel, AnswerContext, Delivery, Receive } from '@countersi
 import {
   checkOptions,
   endedRun,
+  holderOfRun,
   milliseconds,
   plainMembers,
   received,
   sqlClock,
   sqlNames,
   text,
+  tooManyAnswers,
 } from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 import { openDatabase, outOfTime } from './database.js'
@@ -34,8 +36,10 @@ const EARLY_MS = 10_000
 const LEASE_MS = 15_000
 /** How often a process polls that is also notified. */
 const TOLD_MS = 5_000
-/** How many answers one poll takes. */
+/** How many answers one query takes. */
 const AT_ONCE = 64
+/** How many deliveries of one user a process sends at once, so that nobody's answers wait behind those of another. */
+const PER_HOLDER = 32
 
 interface Parcel {
   readonly entries: readonly ResumeEntry[]
@@ -67,8 +71,11 @@ export function sqlAnswerChannel(
   const topic = `${prefix.replace('.', '_')}answers`
   const runs = new Map<string, Receive>()
   const taken = new Set<string>()
+  /** How many deliveries of each user wait for their reply. */
+  const sending = new Map<string, number>()
   const bell = createBell()
   let looking: Promise<void> | undefined
+  let stopping: Promise<void> | undefined
   let isClosed = false
 
   const write = (text: string, values: readonly (string | number)[]) =>
@@ -91,23 +98,31 @@ export function sqlAnswerChannel(
         await rung
       }
     } finally {
-      await stop?.()
+      // At once: a run that opens while this stops looks itself.
       looking = undefined
+      stopping = stop?.().catch(() => {})
     }
   }
 
   async function take(): Promise<void> {
     await write(`update ${listening} set kept_until = ${clock} + ? where listener = ?`, [LEASE_MS, listener])
-    const rows = await write(
-      `select id, run, parcel from ${answers} where listener = ? and reply is null order by seq limit ${AT_ONCE}`,
-      [listener],
-    )
-    for (const { id, run, parcel } of rows) {
-      const [name, key] = [String(id), String(run)]
-      const receive = runs.get(key)
-      if (taken.has(name)) continue
-      taken.add(name)
-      void reply(name, receive, JSON.parse(String(parcel)))
+    // A taken answer has no parcel any more: however many wait for their reply, they hide none that comes later.
+    for (let isMore = true; isMore; ) {
+      const rows = await write(
+        `select id, run, parcel from ${answers} where listener = ? and reply is null and parcel <> ''
+        order by seq limit ${AT_ONCE}`,
+        [listener],
+      )
+      for (const { id, run, parcel } of rows) {
+        const name = String(id)
+        if (taken.has(name)) continue
+        taken.add(name)
+        void reply(name, runs.get(String(run)), JSON.parse(String(parcel)))
+      }
+      const ids = rows.map(({ id }) => String(id))
+      const places = ids.map(() => '?').join(', ')
+      if (ids.length > 0) await write(`update ${answers} set parcel = '' where id in (${places})`, ids)
+      isMore = ids.length === AT_ONCE
     }
   }
 
@@ -145,6 +160,27 @@ export function sqlAnswerChannel(
     }
   }
 
+  async function send(
+    run: string,
+    entries: readonly ResumeEntry[],
+    context: AnswerContext,
+  ): Promise<Delivery> {
+    const id = globalThis.crypto.randomUUID()
+    const parcel: Parcel = { entries, context: plainMembers(context) }
+    await write(`delete from ${answers} where kept_until <= ${clock}`, [])
+    const sent = await write(
+      `insert into ${answers} (id, run, listener, parcel, kept_until)
+      select cast(? as text), run, listener, cast(? as text), ${clock} + cast(? as double precision)
+      from ${listening} where run = ? and kept_until > ${clock} returning id`,
+      [id, JSON.stringify(parcel), 2 * (EARLY_MS + timeout), run],
+    )
+    if (sent.length === 0) return endedRun
+    await ring()
+    const delivery = await replyTo(id)
+    await write(`delete from ${answers} where id = ?`, [id]).catch(() => {})
+    return delivery
+  }
+
   return {
     async open(runKey, receive) {
       const run = await nameOf(runKey)
@@ -166,21 +202,17 @@ export function sqlAnswerChannel(
     },
 
     async deliver(runKey, entries, context = {}) {
-      const run = await nameOf(runKey)
-      const id = globalThis.crypto.randomUUID()
-      const parcel: Parcel = { entries, context: plainMembers(context) }
-      await write(`delete from ${answers} where kept_until <= ${clock}`, [])
-      const sent = await write(
-        `insert into ${answers} (id, run, listener, parcel, kept_until)
-        select cast(? as text), run, listener, cast(? as text), ${clock} + cast(? as double precision)
-        from ${listening} where run = ? and kept_until > ${clock} returning id`,
-        [id, JSON.stringify(parcel), 2 * (EARLY_MS + timeout), run],
-      )
-      if (sent.length === 0) return endedRun
-      await ring()
-      const delivery = await replyTo(id)
-      await write(`delete from ${answers} where id = ?`, [id]).catch(() => {})
-      return delivery
+      const holder = holderOfRun(runKey)
+      const others = sending.get(holder) ?? 0
+      if (others >= PER_HOLDER) return tooManyAnswers
+      sending.set(holder, others + 1)
+      try {
+        return await send(await nameOf(runKey), entries, context)
+      } finally {
+        const left = (sending.get(holder) ?? 1) - 1
+        if (left === 0) sending.delete(holder)
+        else sending.set(holder, left)
+      }
     },
 
     async close() {
@@ -188,6 +220,7 @@ export function sqlAnswerChannel(
       runs.clear()
       bell.ring()
       await looking
+      await stopping
       await write(`delete from ${listening} where listener = ?`, [listener]).catch(() => {})
     },
   }

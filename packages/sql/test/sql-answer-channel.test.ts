@@ -1,3 +1,4 @@
+import type { Delivery } from '@countersign/server'
 import { type SqlAnswerChannelOptions, sqlAnswerChannel } from '@countersign/sql'
 import { describeAnswerChannel } from '@countersign/testing'
 import { expect, test } from 'vitest'
@@ -15,6 +16,9 @@ async function channels(database: TestDatabase, options: SqlAnswerChannelOptions
   }
   return { channel, another, close, one, prefix }
 }
+
+/** As the server forms it. */
+const keyOf = (user: string, run = 'run') => `7:subject${user.length}:${user}1:t${run.length}:${run}`
 
 const answer = { interruptId: 'a', status: 'resolved', payload: { approved: true } } as const
 
@@ -34,6 +38,49 @@ for (const database of databases) {
     expect(await another.deliver('run', [answer])).toMatchObject({ status: 'refused', code: 'run-ended' })
     await close()
   })
+
+  testHere(
+    `T28 answers that wait, however many, do not hold up those of another user (${database.name})`,
+    async () => {
+      const { channel, another, close } = await channels(database, { pollMs: 20 })
+      let decide: (delivery: Delivery) => void = () => {}
+      const decided = new Promise<Delivery>((resolve) => {
+        decide = resolve
+      })
+      // More than one query takes.
+      const waiting: Promise<Delivery>[] = []
+      for (const user of ['eve', 'mallory', 'trudy']) {
+        await channel.open(keyOf(user), () => decided)
+        for (let count = 0; count < 32; count++) waiting.push(another.deliver(keyOf(user), [answer]))
+      }
+      await channel.open(keyOf('ann'), async () => ({ status: 'taken' }))
+      expect(await another.deliver(keyOf('ann'), [answer])).toEqual({ status: 'taken' })
+      decide({ status: 'taken' })
+      expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set(['taken']))
+      await close()
+    },
+  )
+
+  testHere(
+    `T28 beyond 32 answers that wait, the next of the same user is refused at once (${database.name})`,
+    async () => {
+      const { channel, another, close } = await channels(database, { pollMs: 20 })
+      let decide: (delivery: Delivery) => void = () => {}
+      const decided = new Promise<Delivery>((resolve) => {
+        decide = resolve
+      })
+      const waiting: Promise<Delivery>[] = []
+      for (const run of ['one', 'two']) {
+        await channel.open(keyOf('eve', run), () => decided)
+        for (let count = 0; count < 16; count++) waiting.push(another.deliver(keyOf('eve', run), [answer]))
+      }
+      expect(await another.deliver(keyOf('eve'), [answer])).toMatchObject({ code: 'too-many-answers' })
+      decide({ status: 'taken' })
+      await Promise.all(waiting)
+      expect(await another.deliver(keyOf('eve', 'one'), [answer])).toEqual({ status: 'taken' })
+      await close()
+    },
+  )
 
   testHere(`what was delivered leaves nothing in the tables (${database.name})`, async () => {
     const { channel, another, close, one, prefix } = await channels(database, { pollMs: 50 })
@@ -61,3 +108,26 @@ test.each(databases.filter(({ isThere, name }) => isThere && /Postgre|PGlite/.te
     await close()
   },
 )
+
+test.each([
+  ['has not stopped to listen yet', () => new Promise<void>(() => {})],
+  ['cannot stop to listen', () => Promise.reject(new Error('gone'))],
+])('a run that opens while the process closes its last one and %s takes answers', async (_, stop) => {
+  const database = databases.find(({ name }) => name === "D1's interface")
+  if (database === undefined) return
+  const { one, prefix } = await newTables(database)
+  let stopped = () => {}
+  const isStopping = new Promise<void>((resolve) => {
+    stopped = resolve
+  })
+  const listen = async () => () => {
+    stopped()
+    return stop()
+  }
+  const channel = sqlAnswerChannel({ ...one, listen }, { prefix })
+  const closeRun = await channel.open('first', async () => ({ status: 'taken' }))
+  await closeRun()
+  await isStopping
+  await channel.open('second', async () => ({ status: 'taken' }))
+  expect(await channel.deliver('second', [answer])).toEqual({ status: 'taken' })
+})

@@ -219,3 +219,6 @@ export async function putAll(
 
 /** The delivery if no such run is open. */
 export const runEnded: Delivery = ENDED
+
+/** The delivery if too many of a user's answers wait. */
+export const tooManyAnswers: Delivery = TOO_MANY
