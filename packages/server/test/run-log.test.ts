@@ -80,6 +80,20 @@ test('beyond maxSize the oldest runs go', async () => {
   ])
 })
 
+test.each([{ maxRuns: 4 }, { maxSize: 20 }])(
+  'one user, or sockets without one, drop no open run of another user, however much they have (%o)',
+  async (limits) => {
+    const log = memoryRunLog(limits)
+    const keyOf = (kind: string, id: string, run: number) =>
+      `${kind.length}:${kind}${id.length}:${id}1:t${String(run).length}:${run}`
+    await keep(log, keyOf('subject', 'ann', 1), ['12345'], false)
+    for (let run = 1; run <= 9; run++) await keep(log, keyOf('subject', 'eve', run), ['12345'], run % 2 > 0)
+    for (let run = 1; run <= 9; run++) await keep(log, keyOf('socket', `s${run}`, run), ['12345'], false)
+    expect(await isKept(log, keyOf('subject', 'ann', 1))).toBe(true)
+    expect(await isKept(log, keyOf('socket', 's9', 9))).toBe(true)
+  },
+)
+
 test.each(['keepFor', 'maxRuns', 'maxRunSize', 'maxSize'] as const)(
   'memoryRunLog refuses a %s that bounds nothing',
   (option) => {

@@ -1,15 +1,19 @@
 import { checkOptions, method, positiveNumber } from '../encoding/check-options.js'
 import { untilWoken, wakeAll } from '../encoding/signals.js'
+import { holderOfRun } from '../scope/run-context.js'
 import type { LoggedEvent, RunLog } from './run-log.js'
 
 export interface MemoryRunLogOptions {
   /** Milliseconds that a run is kept after its end. Default 5 minutes. */
   readonly keepFor?: number | undefined
-  /** How many runs are kept. Beyond that the oldest is dropped, ended runs before open ones. Default 1,000. */
+  /**
+   * How many runs are kept. Beyond that, the user who has the most loses one: the oldest, ended runs before open ones. Callers without a
+   * `subject` count as one user. Default 1,000.
+   */
   readonly maxRuns?: number | undefined
   /** UTF-16 units of one run. A longer record is dropped whole: the run continues, but can't be rejoined. Default 4 Mi. */
   readonly maxRunSize?: number | undefined
-  /** UTF-16 units of all runs together; beyond that the oldest are dropped, as with `maxRuns`. Default 16 Mi. */
+  /** UTF-16 units of all runs together; beyond that, the user who has the most loses runs, as with `maxRuns`. Default 16 Mi. */
   readonly maxSize?: number | undefined
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: (() => number) | undefined
@@ -19,6 +23,7 @@ export interface MemoryRunLogOptions {
 const MAX_BATCH = 64
 
 interface KeptRun {
+  readonly owner: string
   readonly events: string[]
   readonly readers: Set<() => void>
   size: number
@@ -53,17 +58,20 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
     wakeAll(record.readers)
   }
 
-  /** Makes room: drops expired records, then the oldest that have ended, then the oldest. */
+  /** Makes room: drops expired records, then, of whoever has the most, the oldest that has ended, or the oldest. */
   function shrink(spare?: KeptRun): void {
     for (const [runKey, record] of runs) {
       if (record.state === 'ended' && record.endedAt + keepFor <= now()) drop(runKey, record)
     }
-    const isFull = () => runs.size > maxRuns || size > maxSize
-    for (const state of ['ended', 'open'] as const) {
-      for (const [runKey, record] of runs) {
-        if (!isFull()) return
-        if (record.state === state && record !== spare) drop(runKey, record)
-      }
+    for (;;) {
+      const measure = runs.size > maxRuns ? () => 1 : size > maxSize ? (one: KeptRun) => one.size : undefined
+      if (measure === undefined) return
+      const loser = firstOfLargest(
+        [...runs].filter(([, one]) => one !== spare),
+        measure,
+      )
+      if (loser === undefined) return
+      drop(...loser)
     }
   }
 
@@ -71,7 +79,10 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
     async begin(runKey) {
       const older = runs.get(runKey)
       if (older !== undefined) drop(runKey, older)
-      const record: KeptRun = { events: [], readers: new Set(), size: 0, state: 'open', endedAt: 0 }
+      const holder = holderOfRun(runKey)
+      // Sockets without a user cost little to open, so that all of them are one owner.
+      const owner = holder.startsWith('6:socket') ? '' : holder
+      const record: KeptRun = { owner, events: [], readers: new Set(), size: 0, state: 'open', endedAt: 0 }
       runs.set(runKey, record)
       shrink(record)
       return {
@@ -108,6 +119,19 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
       return follow(record, after, signal, wait)
     },
   }
+}
+
+/** The record to drop, if that makes room. */
+function firstOfLargest(
+  kept: readonly (readonly [string, KeptRun])[],
+  measure: (record: KeptRun) => number,
+): readonly [string, KeptRun] | undefined {
+  const use = new Map<string, number>()
+  for (const [, one] of kept) use.set(one.owner, (use.get(one.owner) ?? 0) + measure(one))
+  const most = Math.max(...use.values())
+  if (most <= 0) return undefined
+  const theirs = kept.filter(([, one]) => use.get(one.owner) === most)
+  return theirs.find(([, one]) => one.state === 'ended') ?? theirs[0]
 }
 
 async function* follow(

@@ -15,6 +15,7 @@ import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
 import type { OpenThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
+import { takenOver } from '../conversation/thread-writer.js'
 import {
   checkOptions,
   numberFrom,
@@ -94,7 +95,8 @@ export interface Agent<Output = unknown> {
   /**
    * Ends runs whose process has died, for all threads: keeps what had arrived, closes calls that may have run as interrupted, and releases
    * the thread. Any process may call it at any time, for example at its start. Returns how many runs it has ended. A thread that can't be
-   * read or closed is reported to `warn`, and not counted; the others are recovered. `limit`: how many threads at most, the oldest first.
+   * read or closed is reported to `warn`, and not counted; the others are recovered. Nor is one with an approved call that may still run: a
+   * later `recover` ends it, once the call's lease is over. `limit`: how many threads at most, the oldest first.
    * Default 100.
    *
    * @throws CountersignError `invalid-option`, `shutting-down` after `drain`, `ledger-unavailable`
@@ -241,6 +243,9 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       if (threads === undefined) return 0
       const close = async ({ owner, threadId }: ThreadKey, abandoned: string) => {
         checkOpen(drain)
+        const unsettled = await settings.approvals.ledger.unsettled(owner, threadId)
+        // Until its claim lapses, nobody knows whether the call still runs: it could not be closed, and its thread would not be found again.
+        if (unsettled.some(({ state }) => state.phase === 'claimed')) throw takenOver(undefined)
         const input = { threadId, runId: randomId('recovery_'), messages: [] }
         const context = owner === null ? {} : { subject: owner }
         const thread = await outside((stop) => takeThread(settings, input, context, stop, abandoned))

@@ -26,7 +26,7 @@ export async function recoverThreads(
     } catch (error) {
       const code = codeOf(error)
       if (code === 'shutting-down') throw error
-      // Another process has the thread now, or its user has removed it.
+      // Another process has the thread now, or may still run a call of it, or its user has removed it.
       if (code === 'thread-busy' || code === 'thread-unknown') continue
       warn(`The run of the thread ${JSON.stringify(threadId)} could not be recovered.`, error)
       await markCut(threads, key).catch(() => {})
