@@ -8,6 +8,7 @@ import {
   type ThreadStore,
 } from '@countersign/server'
 import { expect, test } from 'vitest'
+import { answer, ask, call, collect, counted, input, SECRET, testAgent } from '../support.js'
 
 // agent.recover(): what happens to several abandoned threads, of which some can't be recovered.
 
@@ -107,6 +108,55 @@ test('recover() stops when the server shuts down', async () => {
   await agent.drain()
   await expect(agent.recover()).rejects.toMatchObject({ code: 'shutting-down' })
   expect(warnings).toEqual([])
+})
+
+test('recover() leaves a thread abandoned while an approved call of it may still run, and closes the call as interrupted once its lease is over', async () => {
+  let [isDead, leaseIsOver] = [false, 0]
+  const threads = memoryThreads({ now: () => Date.now() + (isDead ? 60_000 : 0) })
+  const ledger = memoryLedger({ now: () => Date.now() + leaseIsOver })
+  const never = new Promise<never>(() => {})
+  let started = () => {}
+  const hasStarted = new Promise<void>((resolve) => {
+    started = resolve
+  })
+  const pay = counted('pay', {
+    needsApproval: true,
+    execute: () => {
+      started()
+      return never
+    },
+  })
+  const agentOf = (changed: Partial<ThreadStore>) =>
+    testAgent([call(['c1', 'pay', {}])], {
+      tools: [pay.tool],
+      threads: { ...threads, id: 'changed', ...changed },
+      approvals: { secret: SECRET, ledger },
+    }).agent
+  const context = { subject: 'ann' }
+  // From its death on, the process changes nothing.
+  const dying = agentOf({
+    hold: (...args) => (isDead ? never : threads.hold(...args)),
+    append: (...args) => (isDead ? never : threads.append(...args)),
+    release: (...args) => (isDead ? never : threads.release(...args)),
+  })
+  const { first } = await ask(dying, {}, { context })
+  void collect(dying, input([], { resume: [answer(first, { approved: true })] }), { context })
+  await hasStarted
+  isDead = true
+
+  const agent = agentOf({})
+  const stateOf = async () => {
+    const thread = await loadThread({ threads }, { ...context, threadId: 'thread' })
+    return thread?.messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'tool-call'))[0]
+  }
+  expect(await agent.recover()).toBe(0)
+  expect(await threads.abandoned(9)).toHaveLength(1)
+  leaseIsOver = 60_000
+  expect(await agent.recover()).toBe(1)
+  expect(await stateOf()).toMatchObject({ state: 'error' })
+  expect(JSON.stringify(await threads.load({ owner: 'ann', threadId: 'thread' }))).toContain('interrupted')
+  expect(await agent.recover()).toBe(0)
+  expect(pay.runs).toHaveLength(1)
 })
 
 test.each(['has its whole reply', 'waits for its reply'])(
