@@ -11,6 +11,7 @@ export {
   text,
   wholeNumber,
 } from './encoding/check-options.js'
+export { holderOfRun } from './encoding/ids.js'
 export {
   compareAndSwap,
   type RemoteRows,
@@ -35,7 +36,6 @@ export {
   sqlRows,
   sqlSequence,
 } from './ledger/sql-rows.js'
-export { holderOfRun } from './scope/run-context.js'
 export { createThreads, threadLimitRules } from './threads/create-threads.js'
 export type {
   HeaderRow,

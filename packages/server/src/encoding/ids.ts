@@ -16,3 +16,14 @@ const ID = /^[^\p{Cc}\p{Cs}]+$/u
 export function isId(text: string, most = 256): boolean {
   return text.length <= most && ID.test(text)
 }
+
+/** The part of a run's key (`runKey`) that names whose run it is: kind and id of its holder. Empty for a key of another form. */
+export function holderOfRun(key: string): string {
+  let end = 0
+  for (let part = 0; part < 2; part++) {
+    const [prefix, length] = /^(\d+):/.exec(key.slice(end, end + 16)) ?? []
+    if (prefix === undefined) return ''
+    end += prefix.length + Number(length)
+  }
+  return key.slice(0, end)
+}

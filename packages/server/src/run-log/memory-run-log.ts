@@ -1,6 +1,6 @@
 import { checkOptions, method, positiveNumber } from '../encoding/check-options.js'
+import { holderOfRun } from '../encoding/ids.js'
 import { untilWoken, wakeAll } from '../encoding/signals.js'
-import { holderOfRun } from '../scope/run-context.js'
 import type { LoggedEvent, RunLog } from './run-log.js'
 
 export interface MemoryRunLogOptions {

@@ -20,17 +20,6 @@ export function runKey(holder: Holder, threadId: string, runId: string): string 
   return ledgerKey(holder.kind, holder.id, threadId, runId)
 }
 
-/** The part of a run's key that names its {@link Holder}; empty for a key of another form. */
-export function holderOfRun(key: string): string {
-  let end = 0
-  for (let part = 0; part < 2; part++) {
-    const [prefix, length] = /^(\d+):/.exec(key.slice(end, end + 16)) ?? []
-    if (prefix === undefined) return ''
-    end += prefix.length + Number(length)
-  }
-  return key.slice(0, end)
-}
-
 /** The user, if the application names one. */
 export function subjectOf(context: RunContext | undefined): Holder | undefined {
   const subject = context?.subject
