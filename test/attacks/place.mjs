@@ -28,7 +28,7 @@ const buying = [
 
 /** @param version What the tool `file` is bound to. */
 function tools({ ApprovalRequiredError, tool, toolDefinition }, record, version) {
-  const counted = (name, more = {}) =>
+  const counted = (name, { pause: ms, ...more } = {}) =>
     tool({
       name,
       description: `The tool ${name}`,
@@ -37,7 +37,7 @@ function tools({ ApprovalRequiredError, tool, toolDefinition }, record, version)
       ...more,
       execute: async (input, { context }) => {
         record.run({ tool: name, input, user: context.subject })
-        if (more.pause !== undefined) await pause(more.pause)
+        if (ms !== undefined) await pause(ms)
         return { done: name }
       },
     })

@@ -43,8 +43,8 @@ export function keepingOneByOne({ spec, open }: Bench): void {
       await other.request('todo.md').waitFor()
       await other.settled()
       await dialogOf(other).open()
-      // Waited for from here on: what the server says later replaces it.
-      const told = other.page.getByText('Another answer was first, perhaps in another tab.').waitFor()
+      // Watched from here on: what the server says later replaces it, perhaps before anybody looks again.
+      const told = other.page.evaluate(appears, 'Another answer was first, perhaps in another tab.')
       const { click } = await busyBeforeClick(other, 'Approve Once')
       await deny(demo.request('todo.md'), 'still needed')
       await demo.cards('delete_file').filter({ hasText: 'Denied' }).waitFor()
@@ -159,4 +159,14 @@ export function keepingOneByOne({ spec, open }: Bench): void {
       expect(demo.complaints).toEqual([])
     },
   )
+}
+
+/** Runs in the page: resolves once a text is there, however briefly. */
+function appears(text: string): Promise<void> {
+  return new Promise((resolve) => {
+    const observer = new MutationObserver(() => {
+      if (document.body.textContent?.includes(text)) resolve()
+    })
+    observer.observe(document.body, { subtree: true, childList: true, characterData: true })
+  })
 }
