@@ -31,4 +31,4 @@ for (const [name, verdict] of words) {
   console.error(`${name}: docs/compare.md says "${said.get(name)}", the run says "${verdict}"`)
   process.exitCode = 1
 }
-console.log(`${words.size} cells`)
+console.log(words.size === 1 ? '1 cell' : `${words.size} cells`)

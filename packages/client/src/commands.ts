@@ -165,7 +165,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     async withdraw(approvalId: string): Promise<boolean> {
       const found = state.approvals.get(approvalId)
       if (found?.approval?.id !== approvalId || !canWithdraw(state, found)) return false
-      // A listener may answer again at once: what is withdrawn is told first.
+      // Batched: a listener that answers again at once must not find the withdrawn answer unsettled.
       session.store.batch(() => {
         dispatch({ type: 'withdraw-answer', approvalId })
         runner.withdrawn(found)

@@ -86,7 +86,7 @@ export function decisionOf(metadata: unknown): string | undefined {
 
 /**
  * Ends a call as its result says; one that has ended already only learns that the server knows. But one that was cancelled here, or whose answer
- * seemed to be too late, has run all the same where a yes was first. Says whether that is legal.
+ * seemed to be too late, has run all the same where an approval was first. Says whether that is legal.
  */
 export function settle(
   state: ChatState,

@@ -381,8 +381,8 @@ async function closeBranch(
   messages: readonly Message[],
   ids: ReadonlySet<string>,
 ): Promise<readonly ToolMessage[]> {
-  const movedOn: Message = { id: '', role: 'user', content: '' }
-  const read = await readHistory(scope, [...messages, movedOn])
+  const nextMessage: Message = { id: '', role: 'user', content: '' }
+  const read = await readHistory(scope, [...messages, nextMessage])
   const results: ToolMessage[] = []
   for (const site of read.sites) {
     if (site.result !== undefined || !ids.has(site.message.id)) continue
