@@ -1,6 +1,6 @@
 import { isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
-import { sleep } from '../encoding/signals.js'
+import { abortLater, sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { ownerOf, subjectOf } from '../scope/run-context.js'
@@ -54,7 +54,7 @@ async function chatFrames(
   if (joined !== undefined) return joined
   let run: StartedRun
   try {
-    run = await startRun(agent, given, options)
+    run = await startRun(agent, given, options, gone)
   } catch (error) {
     const begun = isOpenAlready(error, runId) ? await soon(join, gone) : undefined
     if (begun !== undefined) return begun
@@ -75,22 +75,24 @@ export interface StartedRun {
   readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
 }
 
-/** Starts the run of a request, whatever its response is. Throws as `chatFrames`. */
+/** Starts the run of a request, whatever its response is; `gone` aborts when its reader has gone. Throws as `chatFrames`. */
 export async function startRun(
   agent: Agent,
   given: RunAgentInput,
   { context, prepare, live = false, goOnFor = 0, waitUntil }: ChatOptions,
+  gone: AbortSignal,
 ): Promise<StartedRun> {
   const holder = subjectOf(context)
   let held = takeRun(ownerOf(holder), agent.limits, given)
+  const left = abortLater(gone, goOnFor)
   let thread: OpenThread | undefined
   try {
-    const input = (await prepare?.(given)) ?? given
+    const input = prepare ? ((await agent.callHook(() => prepare(given), left.signal)) ?? given) : given
     if (input !== given) {
       held.release()
       held = takeRun(ownerOf(holder), agent.limits, input)
     }
-    thread = await agent.openThread(input, context)
+    thread = await agent.openThread(input, context, left.signal)
     const { events, delivered } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
     waitUntil?.(delivered)
     return { input, messages: thread?.messages ?? input.messages, events }
@@ -98,6 +100,8 @@ export async function startRun(
     held.release()
     await thread?.close().catch(() => {})
     throw error
+  } finally {
+    left.cancel()
   }
 }
 
