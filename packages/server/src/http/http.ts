@@ -166,7 +166,15 @@ interface RejectedBecause {
   readonly upload?: true
 }
 
+/** Seconds after which a client may ask for a store again. */
+const RETRY_AFTER = 5
+
 export function describeRejection(agent: Reporter, error: unknown): RejectedBecause {
+  if (isCountersignError(error) && error.code === 'ledger-unavailable' && error.data.status === undefined) {
+    agent.warn('A store could not be reached, and a client got the status 503.', error)
+    const message = 'The server cannot reach its store at the moment. Send the request again.'
+    return { status: 503, code: error.code, message, retryAfter: RETRY_AFTER }
+  }
   if (!isCountersignError(error) || typeof error.data.status !== 'number') {
     agent.warn('A request failed, and its client got the status 500.', error)
     return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }
