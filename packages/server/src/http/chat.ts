@@ -1,4 +1,4 @@
-import { isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
+import { CountersignError, isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
 import { abortLater, sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
@@ -39,7 +39,7 @@ export const chatRoute: Route = {
  * The run of a request as frames; `gone` aborts when its reader has gone. Where the agent has threads, a run that was posted before is
  * joined from its first event instead of started again.
  *
- * @throws CountersignError `invalid-option` if `context.subject` is invalid, `too-many-runs`, `thread-busy`, `thread-full`.
+ * @throws CountersignError `invalid-option` if `context.subject` is invalid, `too-many-runs`, `run-id-used`, `thread-busy`, `thread-full`.
  */
 async function chatFrames(
   agent: Agent,
@@ -49,7 +49,12 @@ async function chatFrames(
 ): Promise<SseFrames> {
   const { context, keepAlive = KEEP_ALIVE_MS } = options
   const { threadId, runId } = given
-  const join = () => restFrames(agent, context, { threadId, runId, after: 0 }, gone, keepAlive)
+  const join = async () => {
+    const rest = await restFrames(agent, context, { threadId, runId, after: 0 }, gone, keepAlive)
+    if (rest === undefined || !(await isOther(agent, given, options, gone))) return rest
+    rest.cancel()
+    throw runIdUsed(runId)
+  }
   const joined = agent.threads && (await join())
   if (joined !== undefined) return joined
   let run: StartedRun
@@ -64,6 +69,23 @@ async function chatFrames(
   if (gone.aborted) frames.cancel()
   else gone.addEventListener('abort', frames.cancel, { once: true })
   return frames
+}
+
+/** Whether a request under the id of a known run is another one than the run's. What `prepare` makes of it may be stored in its place. */
+async function isOther(
+  agent: Agent,
+  given: RunAgentInput,
+  { context, prepare }: ChatOptions,
+  gone: AbortSignal,
+): Promise<boolean> {
+  if (!(await agent.hasNews(given, context))) return false
+  return prepare === undefined || agent.hasNews(await agent.callHook(() => prepare(given), gone), context)
+}
+
+function runIdUsed(runId: string): CountersignError {
+  const message =
+    'Another request was sent under this runId before. Nothing was stored: send this one with another runId.'
+  return new CountersignError('run-id-used', message, { status: 409, runId })
 }
 
 /** A run that has taken its thread, and starts when its events are first read. */

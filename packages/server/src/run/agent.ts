@@ -13,7 +13,7 @@ import { fullSteps } from '@countersign/core/ag-ui'
 import type { EditsToPreview } from '../answers/preview-edits.js'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
-import type { OpenThread } from '../conversation/open-thread.js'
+import { hasNews, type OpenThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
 import { takenOver } from '../conversation/thread-writer.js'
 import {
@@ -83,6 +83,13 @@ export interface Agent<Output = unknown> {
    * @param gone Aborts when its caller waits no longer.
    */
   openThread(input: RunInput, context?: RunContext, gone?: AbortSignal): Promise<OpenThread | undefined>
+  /**
+   * Whether a request brings messages or results that the stored conversation lacks. A request that is sent again does not. `false` without
+   * threads.
+   *
+   * @throws CountersignError `ledger-unavailable`
+   */
+  hasNews(input: RunInput, context?: RunContext): Promise<boolean>
   /**
    * Shows another version of a conversation, to all pages, from now on: the branch that this message is on. `versions` of a loaded message
    * are the ids to choose from. Approval requests that are open on the branch shown before are cancelled.
@@ -240,6 +247,10 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       checkSubject(context?.subject)
       checkOpen(drain)
       return outside((stop) => takeThread(settings, input, context, stop), gone)
+    },
+    async hasNews(input, context = {}) {
+      checkSubject(context.subject)
+      return settings.threads !== undefined && hasNews(settings.threads, settings, input, context)
     },
     async showVersion({ threadId, messageId }, context, gone) {
       checkSubject(context?.subject)
