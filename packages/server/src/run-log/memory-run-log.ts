@@ -1,4 +1,4 @@
-import { checkOptions, method, positiveNumber } from '../encoding/check-options.js'
+import { checkOptions, method, positiveNumber, wholeNumber } from '../encoding/check-options.js'
 import { holderOfRun } from '../encoding/ids.js'
 import { untilWoken, wakeAll } from '../encoding/signals.js'
 import type { LoggedEvent, RunLog } from './run-log.js'
@@ -39,9 +39,9 @@ interface KeptRun {
 export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
   checkOptions('memoryRunLog', options, {
     keepFor: positiveNumber,
-    maxRuns: positiveNumber,
-    maxRunSize: positiveNumber,
-    maxSize: positiveNumber,
+    maxRuns: wholeNumber,
+    maxRunSize: wholeNumber,
+    maxSize: wholeNumber,
     now: method,
   })
   const { now = Date.now, keepFor = 5 * 60_000, maxRuns = 1000 } = options

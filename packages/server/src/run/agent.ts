@@ -18,9 +18,9 @@ import { showVersion } from '../conversation/show-version.js'
 import { takenOver } from '../conversation/thread-writer.js'
 import {
   checkOptions,
-  numberFrom,
   object,
   type Rules,
+  wholeFrom,
   wholeNumber,
   withMethods,
 } from '../encoding/check-options.js'
@@ -378,5 +378,5 @@ const runRules: Rules<RunOptions> = {
   answers: withMethods('an answer queue', 'take', 'close'),
   thread: withMethods('what agent.openThread() resolves to', 'take', 'close'),
   delivered: withMethods('a promise', 'then'),
-  maxSteps: numberFrom(0),
+  maxSteps: wholeFrom(0),
 }
