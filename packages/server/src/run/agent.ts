@@ -43,11 +43,11 @@ import { recoverThreads } from './recover.js'
 import {
   closing,
   driveRun,
+  openRunThread,
   previewOf,
   type RunInput,
   type RunOptions,
   type RunOrigin,
-  takeThread,
 } from './run.js'
 import { runErrorEvent } from './run-error.js'
 import { runDeadline } from './timeouts.js'
@@ -246,7 +246,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     async openThread(input, context, gone) {
       checkSubject(context?.subject)
       checkOpen(drain)
-      return outside((stop) => takeThread(settings, input, context, stop), gone)
+      return outside((stop) => openRunThread(settings, input, context, stop), gone)
     },
     async hasNews(input, context = {}) {
       checkSubject(context.subject)
@@ -271,7 +271,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
         if (unsettled.some(({ state }) => state.phase === 'claimed')) throw takenOver(undefined)
         const input = { threadId, runId: randomId('recovery_'), messages: [] }
         const context = owner === null ? {} : { subject: owner }
-        const thread = await outside((stop) => takeThread(settings, input, context, stop, abandoned))
+        const thread = await outside((stop) => openRunThread(settings, input, context, stop, abandoned))
         // Without the model: the run only closes calls.
         await agent.generate(input, { context, thread, maxSteps: 0 })
         return thread?.version() ?? 0
