@@ -104,7 +104,7 @@ export function decode(bytes: Uint8Array): string {
 }
 
 /** A request whose client went before all of it had arrived, or before its reply. Nobody reads this. */
-export function brokenOff(): CountersignError {
+function brokenOff(): CountersignError {
   return invalid('The request broke off: its client has gone.')
 }
 
