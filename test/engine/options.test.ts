@@ -38,12 +38,20 @@ const root = join(import.meta.dirname, '../..')
 
 const { optionsOf, declarations } = declaredOptions('server', 'sql', 'redis', 'ai-sdk')
 
+/** Times may have fractions; everything else is counted. */
+const durations = new Set([
+  ...['expiresIn', 'lease', 'wait', 'previewTimeout', 'model', 'run', 'arrivalTime', 'stallTime', 'within'],
+  ...['keepEarly', 'ttl', 'keepFor', 'grantTtl', 'keepAlive', 'goOnFor', 'timeout', 'pollMs'],
+])
+
 /** Values that no option of this type takes. */
-function wrongFor({ type }: Option): readonly unknown[] {
+function wrongFor({ name, type }: Option): readonly unknown[] {
   const wrong: unknown[] = [1n, null, Symbol('s')]
   if (!type.startsWith('Promise')) wrong.push(Promise.resolve({}))
   if (type.includes('boolean')) wrong.push('false', 'true', 0, 1)
-  if (type.includes('number')) wrong.push(Number.NaN, Number.POSITIVE_INFINITY, -1, '5')
+  if (type.includes('number'))
+    wrong.push(Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -1, '5')
+  if (type.includes('number') && !durations.has(name)) wrong.push(1.5, 2 ** 53)
   if (/^(?:Share|Limits|Timeouts|ApprovalOptions)\b/.test(type)) wrong.push(1, 0, true, 'all', [])
   return wrong
 }
@@ -247,4 +255,9 @@ test('drain refuses a `within` that is not a number of milliseconds, and goes on
     await expect(call(own.drain, { within })).rejects.toMatchObject({ data: { option: 'within' } })
   expect(await own.generate(input)).toMatchObject({ text: 'Hi.' })
   await own.drain({ within: 2 ** 40 })
+})
+
+test('m5 recover refuses a `limit` that is no number of threads', async () => {
+  for (const limit of [Number.NaN, -1, 0, 1.5, Number.POSITIVE_INFINITY, '5'])
+    await expect(call(agent.recover, { limit })).rejects.toMatchObject({ data: { option: 'limit' } })
 })

@@ -34,6 +34,23 @@ test.each([
   expect(make).toThrow(expect.objectContaining({ code: 'invalid-tool' }))
 })
 
+test.each(['timeout', 'expiresIn'])(
+  'm5 a tool whose %s is no usable number is refused when the agent is made',
+  (name) => {
+    for (const value of [
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      -1,
+      0,
+      '5',
+      ...(name === 'timeout' ? [1.5] : []),
+    ]) {
+      const make = () => createAgent({ model: scriptedModel([]), tools: [tool({ ...valid, [name]: value })] })
+      expect(make, String(value)).toThrow(expect.objectContaining({ code: 'invalid-tool' }))
+    }
+  },
+)
+
 test('K onError and warn that are asynchronous and reject are told of, and end no process', async () => {
   const told = vi.spyOn(console, 'warn').mockImplementation(() => {})
   const model = scriptedModel([])

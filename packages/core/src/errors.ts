@@ -37,6 +37,7 @@ export type ErrorCode =
   | 'model-timeout'
   | 'invalid-output'
   | 'run-open'
+  | 'run-id-used'
   | 'run-timeout'
   | 'shutting-down'
   | 'thread-busy'

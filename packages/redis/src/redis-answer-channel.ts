@@ -1,6 +1,12 @@
 import type { ResumeEntry } from '@countersign/core'
 import type { AnswerChannel, AnswerContext, Delivery } from '@countersign/server'
-import { checkOptions, endedRun, plainMembers, received } from '@countersign/server/ledger-kit'
+import {
+  checkOptions,
+  endedRun,
+  fairDeliveries,
+  plainMembers,
+  received,
+} from '@countersign/server/ledger-kit'
 import {
   digest,
   itemsOf,
@@ -50,6 +56,9 @@ return 1`
 const LOOK = `
 return { redis.call('GET', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2] }`
 
+/** KEYS: the reply, which its receiver has. */
+const FORGET = `return redis.call('DEL', KEYS[1])`
+
 interface Parcel {
   /** Identifies the reply. */
   readonly id: string
@@ -77,6 +86,8 @@ export function redisAnswerChannel(
   const replyName = (id: string) => `${redis.prefix}reply:${id}`
   const ask = (script: string, key: string, values: readonly string[]) =>
     redis.within((one) => one(script, [key], values))
+
+  const fairly = fairDeliveries()
 
   async function reply(id: string, delivery: Delivery): Promise<void> {
     const name = replyName(id)
@@ -110,6 +121,31 @@ export function redisAnswerChannel(
     }
   }
 
+  async function send(
+    runKey: string,
+    entries: readonly ResumeEntry[],
+    context: AnswerContext,
+  ): Promise<Delivery> {
+    const id = unguessable()
+    let hear: (text: string) => void = () => {}
+    const came = new Promise<string>((resolve) => {
+      hear = resolve
+    })
+    const stop = await messages.listen(replyName(id), hear)
+    let forget: Promise<unknown> | undefined
+    try {
+      const parcel: Parcel = { id, entries, context: plainMembers(context) }
+      const channel = textOf(await ask(DELIVER, runName(runKey), [JSON.stringify(parcel)]))
+      if (channel === undefined) return endedRun
+      const delivery = await replyTo(id, channel, came)
+      // However many are delivered, none of them stays. If this fails, the reply expires.
+      forget = ask(FORGET, replyName(id), []).catch(() => {})
+      return delivery
+    } finally {
+      await Promise.all([stop(), forget])
+    }
+  }
+
   return {
     async open(runKey, receive) {
       const channel = `${redis.prefix}listening:${unguessable()}`
@@ -132,21 +168,7 @@ export function redisAnswerChannel(
       }
     },
 
-    async deliver(runKey, entries, context = {}) {
-      const id = unguessable()
-      let hear: (text: string) => void = () => {}
-      const came = new Promise<string>((resolve) => {
-        hear = resolve
-      })
-      const stop = await messages.listen(replyName(id), hear)
-      try {
-        const parcel: Parcel = { id, entries, context: plainMembers(context) }
-        const channel = textOf(await ask(DELIVER, runName(runKey), [JSON.stringify(parcel)]))
-        return channel === undefined ? endedRun : await replyTo(id, channel, came)
-      } finally {
-        await stop()
-      }
-    },
+    deliver: (runKey, entries, context = {}) => fairly(runKey, () => send(runKey, entries, context)),
 
     close: messages.close,
   }

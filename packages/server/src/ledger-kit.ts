@@ -1,7 +1,7 @@
 /** For custom ledgers: implement a row store. The rules of a ledger are implemented above it, once for all stores. */
 
-export { plainMembers, received } from './channel/answer-channel.js'
-export { runEnded as endedRun, tooManyAnswers } from './channel/answer-queue.js'
+export { fairDeliveries, plainMembers, received } from './channel/answer-channel.js'
+export { runEnded as endedRun } from './channel/answer-queue.js'
 export {
   checkOptions,
   method,
@@ -11,7 +11,6 @@ export {
   text,
   wholeNumber,
 } from './encoding/check-options.js'
-export { holderOfRun } from './encoding/ids.js'
 export {
   compareAndSwap,
   type RemoteRows,

@@ -1,5 +1,12 @@
 import { CountersignError, omitUndefined } from '@countersign/core'
-import { group, MAX_DELAY, numberFrom, positiveNumber, type Rules } from './encoding/check-options.js'
+import {
+  group,
+  MAX_DELAY,
+  positiveNumber,
+  type Rules,
+  wholeFrom,
+  wholeNumber,
+} from './encoding/check-options.js'
 
 /** Data parts that one run may write. */
 export const MAX_DATA_PARTS = 1024
@@ -123,28 +130,28 @@ export const DEFAULT_LIMITS: FullLimits = {
   stallTime: 60_000,
 }
 
-const share = group<Share>({ perOwner: positiveNumber, total: positiveNumber })
+const share = group<Share>({ perOwner: wholeNumber, total: wholeNumber })
 
 /** What each limit must be. */
 export const limitRules: Rules<Limits> = {
-  bodyBytes: positiveNumber,
-  messages: positiveNumber,
-  callsPerMessage: positiveNumber,
-  answers: positiveNumber,
-  openCalls: positiveNumber,
-  depth: numberFrom(1, 1000),
+  bodyBytes: wholeNumber,
+  messages: wholeNumber,
+  callsPerMessage: wholeNumber,
+  answers: wholeNumber,
+  openCalls: wholeNumber,
+  depth: wholeFrom(1, 1000),
   // Servers make ids of that length themselves.
-  idLength: numberFrom(DEFAULT_LIMITS.idLength),
+  idLength: wholeFrom(DEFAULT_LIMITS.idLength),
   runs: share,
   runBytes: share,
   arrivingBytes: share,
   arrivalTime: positiveNumber,
-  resultSize: positiveNumber,
-  cachedThreadBytes: numberFrom(0),
+  resultSize: wholeNumber,
+  cachedThreadBytes: wholeFrom(0),
   earlyAnswers: share,
   earlyAnswerSize: share,
-  unreadBytes: positiveNumber,
-  reportedBytes: positiveNumber,
+  unreadBytes: wholeNumber,
+  reportedBytes: wholeNumber,
   stallTime: positiveNumber,
 }
 

@@ -122,7 +122,7 @@ function handler<Req extends NodeRequest>(
     const incoming: Incoming = {
       ...{ method, url, gone: gone.signal, host: hostOf(request) },
       header: (wanted) => headers[wanted]?.toString(),
-      context: () => context?.(request),
+      context: () => context && agent.callHook(() => context(request), gone.signal),
       readBody: (arrival) => readBody(request, arrival),
     }
     const served = await answer(routeOf(request), agent, incoming, options)

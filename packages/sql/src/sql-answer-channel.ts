@@ -3,14 +3,13 @@ import type { AnswerChannel, AnswerContext, Delivery, Receive } from '@countersi
 import {
   checkOptions,
   endedRun,
-  holderOfRun,
+  fairDeliveries,
   milliseconds,
   plainMembers,
   received,
   sqlClock,
   sqlNames,
   text,
-  tooManyAnswers,
 } from '@countersign/server/ledger-kit'
 import type { SqlConnection } from './connection.js'
 import { openDatabase, outOfTime } from './database.js'
@@ -38,8 +37,6 @@ const LEASE_MS = 15_000
 const TOLD_MS = 5_000
 /** How many answers one query takes. */
 const AT_ONCE = 64
-/** How many deliveries of one user a process sends at once, so that nobody's answers wait behind those of another. */
-const PER_HOLDER = 32
 
 interface Parcel {
   readonly entries: readonly ResumeEntry[]
@@ -71,8 +68,7 @@ export function sqlAnswerChannel(
   const topic = `${prefix.replace('.', '_')}answers`
   const runs = new Map<string, Receive>()
   const taken = new Set<string>()
-  /** How many deliveries of each user wait for their reply. */
-  const sending = new Map<string, number>()
+  const fairly = fairDeliveries()
   const bell = createBell()
   let looking: Promise<void> | undefined
   let stopping: Promise<void> | undefined
@@ -201,19 +197,8 @@ export function sqlAnswerChannel(
       }
     },
 
-    async deliver(runKey, entries, context = {}) {
-      const holder = holderOfRun(runKey)
-      const others = sending.get(holder) ?? 0
-      if (others >= PER_HOLDER) return tooManyAnswers
-      sending.set(holder, others + 1)
-      try {
-        return await send(await nameOf(runKey), entries, context)
-      } finally {
-        const left = (sending.get(holder) ?? 1) - 1
-        if (left === 0) sending.delete(holder)
-        else sending.set(holder, left)
-      }
-    },
+    deliver: (runKey, entries, context = {}) =>
+      fairly(runKey, async () => send(await nameOf(runKey), entries, context)),
 
     async close() {
       isClosed = true

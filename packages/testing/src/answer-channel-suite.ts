@@ -67,6 +67,24 @@ export function describeAnswerChannel(
     expect(got).toEqual([context])
   })
 
+  spec('answers that wait, however many, do not hold up those of another user', async (here, there) => {
+    // As the server forms it.
+    const keyOf = (user: string) => `7:subject${user.length}:${user}1:t1:r`
+    let decide: (delivery: Delivery) => void = () => {}
+    const decided = new Promise<Delivery>((resolve) => {
+      decide = resolve
+    })
+    const waiting: Promise<Delivery>[] = []
+    for (const user of ['eve', 'mallory', 'trudy']) {
+      await here.open(keyOf(user), () => decided)
+      for (let count = 0; count < 32; count++) waiting.push(there.deliver(keyOf(user), [entry(`i${count}`)]))
+    }
+    await here.open(keyOf('ann'), async () => taken)
+    expect(await there.deliver(keyOf('ann'), [entry('a')])).toEqual(taken)
+    decide(taken)
+    expect([...new Set((await Promise.all(waiting)).map(({ status }) => status))]).toEqual(['taken'])
+  })
+
   spec('where no such run is open, answers are refused', async (here, there) => {
     expect(await statusOf(there, 'run')).toEqual('refused run-ended')
     const close = await here.open('run', async () => taken)

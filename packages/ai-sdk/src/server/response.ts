@@ -60,12 +60,13 @@ export async function handleAiSdkChat(
     const { context } = options
     const asked = await readFrom(request, { owner: subjectOf(context)?.id, limits: agent.limits })
     const { continued } = asked
-    const { events, messages, input } = await startRun(agent, await inputFor(agent, asked, context), options)
+    const given = await inputFor(agent, asked, context)
+    const { events, messages, input } = await startRun(agent, given, options, request.signal)
     const messageId = agent.threads ? replyId(messages) : undefined
     const { runId } = input
     return toResponse(eventsOf(events), { continued, keepAlive, messageId, runId }, request.signal)
   } catch (error) {
-    const { body, ...init } = rejection(agent, error)
+    const { body, ...init } = rejection(agent, error, request.signal)
     return new Response(body, init)
   }
 }
@@ -135,7 +136,7 @@ export async function resumeAiSdkChat(
         : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: Number(after) }
     return toResponse(eventsOf(rest), options, request.signal)
   } catch (error) {
-    const { body, ...init } = rejection(agent, error, 'GET')
+    const { body, ...init } = rejection(agent, error, request.signal, 'GET')
     return new Response(body, init)
   }
 }

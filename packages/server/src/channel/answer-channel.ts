@@ -1,5 +1,6 @@
 import { CountersignError, type ResumeEntry } from '@countersign/core'
-import { type AnswerContext, type Delivery, runEnded } from './answer-queue.js'
+import { holderOfRun } from '../encoding/ids.js'
+import { type AnswerContext, type Delivery, runEnded, tooManyAnswers } from './answer-queue.js'
 
 /** Takes answers delivered for a run, with the context of whoever answers. */
 export type Receive = (entries: readonly ResumeEntry[], context?: AnswerContext) => Promise<Delivery>
@@ -86,6 +87,27 @@ export async function received(
     return await receive(entries, context)
   } catch {
     return runEnded
+  }
+}
+
+/** How many deliveries of one user a process sends to other processes at once. */
+const PER_HOLDER = 32
+
+/** Sends deliveries to other processes: so few of each user at once that nobody's answers wait behind those of another. */
+export function fairDeliveries(): (runKey: string, send: () => Promise<Delivery>) => Promise<Delivery> {
+  const sending = new Map<string, number>()
+  return async (runKey, send) => {
+    const holder = holderOfRun(runKey)
+    const others = sending.get(holder) ?? 0
+    if (others >= PER_HOLDER) return tooManyAnswers
+    sending.set(holder, others + 1)
+    try {
+      return await send()
+    } finally {
+      const left = (sending.get(holder) ?? 1) - 1
+      if (left === 0) sending.delete(holder)
+      else sending.set(holder, left)
+    }
   }
 }
 

@@ -127,6 +127,27 @@ export async function openThread(
   }
 }
 
+/**
+ * Whether a request brings messages or results that its thread lacks: one that is sent again, because its response was lost, does not.
+ *
+ * @throws CountersignError `ledger-unavailable`
+ */
+export async function hasNews(
+  threads: KnownThreads,
+  settings: AgentSettings,
+  { threadId, messages: given, tools = [], forwardedProps }: ThreadRequest,
+  context: RunContext,
+): Promise<boolean> {
+  const key: ThreadKey = { owner: context.subject ?? null, threadId }
+  const thread = await threads.open(key, settings.limits.cachedThreadBytes)
+  const stored =
+    thread === undefined ? [] : continuedBranch(thread, branchOf(thread), readPage(forwardedProps), given)
+  const history = stored.map(({ message }) => message)
+  const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
+  const known = thread?.byId ?? new Map<string, KnownMessage>()
+  return mergeHistory(history, given, toolkit, known, settings.generateId).length > history.length
+}
+
 interface PageHistory {
   /** The last user message that was replied to (`serverHistory` of the client). */
   readonly after?: string | undefined

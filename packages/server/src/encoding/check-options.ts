@@ -84,6 +84,15 @@ export const wholeNumber: Rule = {
   expected: 'a positive integer',
   fits: (value) => isNumber(value) && Number.isSafeInteger(value) && value > 0,
 }
+export function wholeFrom(least: number, most = Number.MAX_SAFE_INTEGER): Rule {
+  return {
+    expected:
+      most < Number.MAX_SAFE_INTEGER
+        ? `an integer from ${least} to ${most}`
+        : `an integer, at least ${least}`,
+    fits: (value) => isNumber(value) && Number.isSafeInteger(value) && value >= least && value <= most,
+  }
+}
 /** For a timer. */
 export const milliseconds: Rule = {
   expected: `a positive number of milliseconds, at most ${MAX_DELAY}`,

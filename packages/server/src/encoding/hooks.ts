@@ -8,6 +8,9 @@ export function isLeft(error: unknown): boolean {
   return error === LEFT
 }
 
+/** Does work that calls hooks outside of a run. `stop` aborts when the work must end: once `gone` has aborted, if not before. */
+export type Outside = <T>(work: (stop: AbortSignal) => Promise<T>, gone?: AbortSignal) => Promise<T>
+
 /** For `catch`: nothing if a hook was left, any other error is thrown. */
 export function unlessLeft(error: unknown): undefined {
   if (!isLeft(error)) throw error

@@ -27,3 +27,9 @@ export function holderOfRun(key: string): string {
   }
   return key.slice(0, end)
 }
+
+/** The same, for shares: sockets without a user cost little to open, so that all of them are one owner (''). */
+export function ownerOfRun(key: string): string {
+  const holder = holderOfRun(key)
+  return holder.startsWith('6:socket') ? '' : holder
+}

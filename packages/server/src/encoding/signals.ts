@@ -37,12 +37,12 @@ export function wakeAll(waiting: ReadonlySet<() => void> = new Set()): void {
   if (waiting.size > 0) for (const wake of [...waiting]) wake()
 }
 
-/** Aborts `ms` after `signal`, unless it is cancelled before. */
+/** Aborts `ms` after `signal`, with its reason, unless it is cancelled before. */
 export function abortLater(signal: AbortSignal, ms: number): { signal: AbortSignal; cancel(): void } {
   const later = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   const start = () => {
-    timer = setTimeout(() => later.abort(), ms)
+    timer = setTimeout(() => later.abort(signal.reason), ms)
   }
   if (signal.aborted) start()
   else signal.addEventListener('abort', start, { once: true })

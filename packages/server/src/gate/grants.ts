@@ -6,6 +6,7 @@ import {
 } from '@countersign/core'
 import { sha256 } from '../encoding/bytes.js'
 import { copyOf } from '../encoding/copy.js'
+import { isLeft, type Outside } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
 import { type Grant, type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
@@ -200,21 +201,25 @@ export interface SessionGrants {
   /**
    * Revokes one grant, all of a thread, or all. Once it resolves, no call that has not started starts by them, not even one that the gate has
    * let through already: it needs approval again. The one exception is a use that another process took before. Resolves with the number
-   * revoked.
+   * revoked. `gone` aborts when its caller waits no longer, here and in `replay`.
    */
-  revoke(subject: string, which?: { readonly threadId?: string; readonly id?: string }): Promise<number>
+  revoke(
+    subject: string,
+    which?: { readonly threadId?: string; readonly id?: string },
+    gone?: AbortSignal,
+  ): Promise<number>
   /**
    * Which past requests of this user in this conversation an offered mandate would have decided. Rejects with `approval-not-found` if the
    * user has no such request.
    */
-  replay(subject: string, request: ReplayRequest): Promise<MandateReplay>
+  replay(subject: string, request: ReplayRequest, gone?: AbortSignal): Promise<MandateReplay>
 }
 
-export function sessionGrants(settings: AgentSettings): SessionGrants {
+export function sessionGrants(settings: AgentSettings, outside: Outside): SessionGrants {
   const { epoch, ledger } = settings.approvals
   const reached = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => {
-      if (isCountersignError(error) && error.code === 'approval-not-found') throw error
+      if (isLeft(error) || (isCountersignError(error) && error.code === 'approval-not-found')) throw error
       settings.warn('The ledger could not be reached for session approvals.', error)
       const message = 'Session approvals can be neither read nor ended at the moment; try again.'
       throw new CountersignError('ledger-unavailable', message, { status: 503 }, error)
@@ -226,15 +231,18 @@ export function sessionGrants(settings: AgentSettings): SessionGrants {
   }
   return {
     list,
-    replay: (subject, request) => reached(replayMandate(settings, subject, request)),
-    async revoke(subject, { threadId, id } = {}) {
+    replay: (subject, request, gone) =>
+      outside((leave) => reached(replayMandate(settings, subject, request, leave)), gone),
+    async revoke(subject, { threadId, id } = {}, gone) {
       const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
       await reached(ledger.revoke({ owner: subject, threadId, id }))
       revocations.set(ledger, revocationsOf(ledger) + 1)
-      for (const grant of ended) {
-        const scope = { settings, owner: subject, threadId: grant.threadId }
-        await audit(scope, { event: 'revoked', toolName: grant.toolName, ...mandateName(grant) })
-      }
+      await outside(async (leave) => {
+        for (const grant of ended) {
+          const scope = { settings, owner: subject, threadId: grant.threadId, leave }
+          await audit(scope, { event: 'revoked', toolName: grant.toolName, ...mandateName(grant) })
+        }
+      }, gone)
       return ended.length
     },
   }

@@ -4,6 +4,7 @@ import type { LedgerEntry } from '../ledger/ledger.js'
 import { type MandateGrant, useMandate } from '../ledger/mandate-row.js'
 import type { AgentSettings } from '../scope/settings.js'
 import { readCall } from '../tools/call.js'
+import type { Toolkit } from '../tools/toolkit.js'
 import { toolDigest } from './mandates.js'
 
 /** Which mandate to replay, and over which calls of its conversation. */
@@ -28,6 +29,7 @@ export async function replayMandate(
   settings: AgentSettings,
   owner: string,
   { threadId, approvalId, mandate: id, toolCallIds }: ReplayRequest,
+  leave: AbortSignal,
 ): Promise<MandateReplay> {
   const { ledger } = settings.approvals
   const record = (await ledger.lookup({ owner, threadId, approvalId }))?.record
@@ -50,7 +52,7 @@ export async function replayMandate(
   let mandates: readonly MandateGrant[] = fresh.terms === undefined ? [] : [{ ...fresh, terms: fresh.terms }]
   const matched: MandateReplay['matched'][number][] = []
   for (const entry of past) {
-    const input = await inputOf(settings, entry, tool)
+    const input = await inputOf({ toolkit: settings.toolkit, leave }, entry, tool)
     const call = input && { ...key, tool, input: input.value, callKey: entry.record.approvalId, since: 0 }
     const { found, left } = call === undefined ? {} : useMandate(mandates, call, 'use', 0)
     mandates = left ?? mandates
@@ -60,9 +62,13 @@ export async function replayMandate(
 }
 
 /** The validated arguments of a past request; undefined if they don't fit the tool any more, or it is another version. */
-async function inputOf(settings: AgentSettings, { record }: LedgerEntry, digest: string) {
+async function inputOf(
+  scope: { readonly toolkit: Toolkit; readonly leave: AbortSignal },
+  { record }: LedgerEntry,
+  digest: string,
+) {
   const { toolCallId: id, toolName: name, arguments: text } = record
-  const read = await readCall({ toolkit: settings.toolkit, leave: undefined }, { id, name, arguments: text })
+  const read = await readCall(scope, { id, name, arguments: text })
   return read.ok && (await toolDigest(read.call.tool)) === digest ? { value: read.call.input } : undefined
 }
 

@@ -1,6 +1,6 @@
-import { isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
+import { CountersignError, isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
-import { sleep } from '../encoding/signals.js'
+import { abortLater, sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { ownerOf, subjectOf } from '../scope/run-context.js'
@@ -39,7 +39,7 @@ export const chatRoute: Route = {
  * The run of a request as frames; `gone` aborts when its reader has gone. Where the agent has threads, a run that was posted before is
  * joined from its first event instead of started again.
  *
- * @throws CountersignError `invalid-option` if `context.subject` is invalid, `too-many-runs`, `thread-busy`, `thread-full`.
+ * @throws CountersignError `invalid-option` if `context.subject` is invalid, `too-many-runs`, `run-id-used`, `thread-busy`, `thread-full`.
  */
 async function chatFrames(
   agent: Agent,
@@ -49,12 +49,17 @@ async function chatFrames(
 ): Promise<SseFrames> {
   const { context, keepAlive = KEEP_ALIVE_MS } = options
   const { threadId, runId } = given
-  const join = () => restFrames(agent, context, { threadId, runId, after: 0 }, gone, keepAlive)
+  const join = async () => {
+    const rest = await restFrames(agent, context, { threadId, runId, after: 0 }, gone, keepAlive)
+    if (rest === undefined || !(await isOther(agent, given, options, gone))) return rest
+    rest.cancel()
+    throw runIdUsed(runId)
+  }
   const joined = agent.threads && (await join())
   if (joined !== undefined) return joined
   let run: StartedRun
   try {
-    run = await startRun(agent, given, options)
+    run = await startRun(agent, given, options, gone)
   } catch (error) {
     const begun = isOpenAlready(error, runId) ? await soon(join, gone) : undefined
     if (begun !== undefined) return begun
@@ -66,6 +71,23 @@ async function chatFrames(
   return frames
 }
 
+/** Whether a request under the id of a known run is another one than the run's. What `prepare` makes of it may be stored in its place. */
+async function isOther(
+  agent: Agent,
+  given: RunAgentInput,
+  { context, prepare }: ChatOptions,
+  gone: AbortSignal,
+): Promise<boolean> {
+  if (!(await agent.hasNews(given, context))) return false
+  return prepare === undefined || agent.hasNews(await agent.callHook(() => prepare(given), gone), context)
+}
+
+function runIdUsed(runId: string): CountersignError {
+  const message =
+    'Another request was sent under this runId before. Nothing was stored: send this one with another runId.'
+  return new CountersignError('run-id-used', message, { status: 409, runId })
+}
+
 /** A run that has taken its thread, and starts when its events are first read. */
 export interface StartedRun {
   readonly input: RunAgentInput
@@ -75,22 +97,24 @@ export interface StartedRun {
   readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
 }
 
-/** Starts the run of a request, whatever its response is. Throws as `chatFrames`. */
+/** Starts the run of a request, whatever its response is; `gone` aborts when its reader has gone. Throws as `chatFrames`. */
 export async function startRun(
   agent: Agent,
   given: RunAgentInput,
   { context, prepare, live = false, goOnFor = 0, waitUntil }: ChatOptions,
+  gone: AbortSignal,
 ): Promise<StartedRun> {
   const holder = subjectOf(context)
   let held = takeRun(ownerOf(holder), agent.limits, given)
+  const left = abortLater(gone, goOnFor)
   let thread: OpenThread | undefined
   try {
-    const input = (await prepare?.(given)) ?? given
+    const input = prepare ? ((await agent.callHook(() => prepare(given), left.signal)) ?? given) : given
     if (input !== given) {
       held.release()
       held = takeRun(ownerOf(holder), agent.limits, input)
     }
-    thread = await agent.openThread(input, context)
+    thread = await agent.openThread(input, context, left.signal)
     const { events, delivered } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
     waitUntil?.(delivered)
     return { input, messages: thread?.messages ?? input.messages, events }
@@ -98,6 +122,8 @@ export async function startRun(
     held.release()
     await thread?.close().catch(() => {})
     throw error
+  } finally {
+    left.cancel()
   }
 }
 

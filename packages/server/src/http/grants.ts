@@ -24,13 +24,14 @@ export const grantsRoute: Route = {
     const subject = holder?.id
     switch (request.method) {
       case 'GET': {
-        if (query.has('mandate')) return json(await replay(agent, subject, threadId, query))
+        if (query.has('mandate')) return json(await replay(agent, subject, threadId, query, request.gone))
         const grants = subject === undefined ? [] : await agent.grants.list(subject, threadId)
         return json({ grants: grants.map(toSessionGrant) })
       }
       case 'DELETE': {
         const id = query.has('id') ? { id: checkId('id', query.get('id'), agent.limits) } : {}
-        const revoked = subject === undefined ? 0 : await agent.grants.revoke(subject, { threadId, ...id })
+        const which = { threadId, ...id }
+        const revoked = subject === undefined ? 0 : await agent.grants.revoke(subject, which, request.gone)
         return json({ revoked })
       }
       default:
@@ -59,14 +60,20 @@ export function grantsResponse(
   return respond('grantsResponse', grantsRoute, agent, request, options)
 }
 
-async function replay(agent: Agent, subject: string | undefined, threadId: string, query: URLSearchParams) {
+async function replay(
+  agent: Agent,
+  subject: string | undefined,
+  threadId: string,
+  query: URLSearchParams,
+  gone: AbortSignal,
+) {
   const id = (name: string) => checkId(name, query.get(name), agent.limits)
   const toolCallIds = query.getAll('call')
   if (toolCallIds.length > MAX_REPLAYED) throw invalid(`Name at most ${MAX_REPLAYED} calls.`, 413)
   for (const one of toolCallIds) checkId('call', one, agent.limits)
   if (subject === undefined) throw invalid('Without a user there are no mandates.', 404)
   const request = { threadId, approvalId: id('approvalId'), mandate: id('mandate'), toolCallIds }
-  return agent.grants.replay(subject, request)
+  return agent.grants.replay(subject, request, gone)
 }
 
 function toSessionGrant(grant: Grant): SessionGrant {

@@ -1,4 +1,4 @@
-import { isCountersignError, type RunAgentInput } from '@countersign/core'
+import { type CountersignError, isCountersignError, type RunAgentInput } from '@countersign/core'
 import { checkOptions, group } from '../encoding/check-options.js'
 import { DEFAULT_LIMITS, exceeds, type FullLimits, type Limits, limitRules, readLimits } from '../limits.js'
 import { type QuotaOwner, takeArriving } from './quota.js'
@@ -65,7 +65,8 @@ export async function readText(body: BodySource | undefined, { owner, limits }: 
     const chunks: Uint8Array[] = []
     let size = 0
     for (;;) {
-      const { done, value } = await Promise.race([body.read(), late])
+      const arrived = body.read().catch(() => Promise.reject(brokenOff()))
+      const { done, value } = await Promise.race([arrived, late])
       if (done || value === undefined) break
       size += value.byteLength
       if (size > limits.bodyBytes) throw bodyTooLarge(limits)
@@ -102,6 +103,11 @@ export function decode(bytes: Uint8Array): string {
   }
 }
 
+/** A request whose client went before all of it had arrived, or before its reply. Nobody reads this. */
+function brokenOff(): CountersignError {
+  return invalid('The request broke off: its client has gone.')
+}
+
 export function tooManyBodies() {
   return tooMany('too-many-requests', 'Too many requests are being read. Send it again later.')
 }
@@ -115,9 +121,10 @@ interface Reporter {
   warn(message: string, error?: unknown): void
 }
 
-/** The response to a request that was rejected before any stream. Never contains internals. */
-export function rejection(agent: Reporter, error: unknown, allow = 'POST'): Rejection {
-  const { status, retryAfter, ...reason } = describeRejection(agent, error)
+/** The response to a request that was rejected before any stream, unless its client has `gone`. Never contains internals. */
+export function rejection(agent: Reporter, error: unknown, gone: AbortSignal, allow = 'POST'): Rejection {
+  const isLeft = gone.aborted && error === gone.reason
+  const { status, retryAfter, ...reason } = describeRejection(agent, isLeft ? brokenOff() : error)
   const reply = rejectionOf(status, reason, allow)
   if (retryAfter === undefined) return reply
   return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfter) } }
@@ -159,7 +166,15 @@ interface RejectedBecause {
   readonly upload?: true
 }
 
+/** Seconds after which a client may ask for a store again. */
+const RETRY_AFTER = 5
+
 export function describeRejection(agent: Reporter, error: unknown): RejectedBecause {
+  if (isCountersignError(error) && error.code === 'ledger-unavailable' && error.data.status === undefined) {
+    agent.warn('A store could not be reached, and a client got the status 503.', error)
+    const message = 'The server cannot reach its store at the moment. Send the request again.'
+    return { status: 503, code: error.code, message, retryAfter: RETRY_AFTER }
+  }
   if (!isCountersignError(error) || typeof error.data.status !== 'number') {
     agent.warn('A request failed, and its client got the status 500.', error)
     return { status: 500, code: 'internal', message: 'Something went wrong on the server.' }

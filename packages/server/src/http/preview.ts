@@ -35,7 +35,7 @@ export const previewRoute: Route = {
     const context = await request.context()
     const owner = subjectOf(context)?.id
     const edits = readEdits(await request.readBody({ owner, limits }), limits)
-    return json(await whileHeld(owner, edits, agent, () => agent.previewEdits(edits, context)))
+    return json(await whileHeld(owner, edits, agent, () => agent.previewEdits(edits, context, request.gone)))
   },
 }
 

@@ -42,7 +42,7 @@ export async function answer(
   try {
     return await serve(agent, request, options)
   } catch (error) {
-    return rejection(agent, error, allow)
+    return rejection(agent, error, request.gone, allow)
   }
 }
 

@@ -1,6 +1,6 @@
 import { isRecord, type ServerFrame } from '@countersign/core'
 import { checkOptions } from '../encoding/check-options.js'
-import { sleep } from '../encoding/signals.js'
+import { abortLater, sleep } from '../encoding/signals.js'
 import { exceeds, type FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
@@ -125,6 +125,8 @@ class Peer {
   readonly #self = newSocket()
   readonly #runs = new Map<string, OpenRun>()
   readonly #arriving: Arriving
+  /** Aborted when the socket has closed. */
+  readonly #gone = new AbortController()
   /** Nothing more is accepted from this socket. */
   #closed = false
   /** Bytes that have arrived since it was closed. */
@@ -159,7 +161,7 @@ class Peer {
       return
     }
     // If the opening request does not identify the user, the frames may.
-    this.#context({}).catch(() => {})
+    this.#context({}, this.#gone.signal).catch(() => {})
   }
 
   /** A ping or a pong has arrived. */
@@ -198,6 +200,7 @@ class Peer {
   /** The socket has closed. */
   gone(): void {
     this.#closed = true
+    this.#gone.abort()
     this.#arriving.end()
     for (const run of this.#runs.values()) this.#leave(run)
   }
@@ -266,8 +269,10 @@ class Peer {
       await Promise.all(run.replies)
       if (!run.gone.signal.aborted) this.#send({ type: 'end', runId: id })
     } catch (error) {
+      const { aborted, reason } = run.gone.signal
+      if (aborted && error === reason) return
       const { code, message } = describeRejection(this.agent, error)
-      if (!run.gone.signal.aborted) this.#send({ type: 'error', runId: id, code, message })
+      if (!aborted) this.#send({ type: 'error', runId: id, code, message })
     } finally {
       this.#leave(run)
     }
@@ -275,28 +280,32 @@ class Peer {
 
   async #run(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
     const input = readParsedInput(frame.input, this.agent.limits)
-    const context = await this.#context(frame)
+    const context = await this.#context(frame, run.gone.signal)
     begun()
     if (run.gone.signal.aborted) return
     const { goOnFor = 0 } = this.options
     const holder = this.#holder(context)
     const held = takeRun(ownerOf(holder), this.agent.limits, frame)
+    const left = abortLater(run.gone.signal, goOnFor)
     try {
-      const thread = await this.agent.openThread(input, context)
+      const thread = await this.agent.openThread(input, context, left.signal)
       const options = { context, holder, live: true, goOnFor, held, thread }
       const { events, stop } = serveRun(this.agent, input, options)
       run.stop = stop
       run.gone.signal.addEventListener('abort', () => void events.return?.(), { once: true })
+      left.cancel()
       await this.#write(run, events)
     } catch (error) {
       held.release()
       throw error
+    } finally {
+      left.cancel()
     }
   }
 
   async #rejoin(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
     const request = readRejoin(this.agent, frame.threadId, run.id, frame.lastEventId)
-    const holder = this.#holder(await this.#context(frame))
+    const holder = this.#holder(await this.#context(frame, run.gone.signal))
     begun()
     const events = await openReplay(this.agent, holder, request, run.gone.signal)
     if (events === undefined) return
@@ -326,11 +335,12 @@ class Peer {
   async #deliver(id: string, frame: Untrusted): Promise<void> {
     try {
       const answers = readLiveAnswers(frame, this.agent.limits)
-      const context = await this.#context(frame)
+      const context = await this.#context(frame, this.#gone.signal)
       const delivery = await deliverAnswers(this.agent, this.#holder(context), answers, context)
       if (delivery.status === 'taken') return this.#send({ type: 'answered', id })
       this.#send({ type: 'refused', id, code: delivery.code, message: delivery.message })
     } catch (error) {
+      if (this.#gone.signal.aborted) return
       const { code, message } = describeRejection(this.agent, error)
       this.#send({ type: 'refused', id, code, message })
     }
@@ -379,12 +389,16 @@ class Peer {
     if (!this.#closed) this.socket.send(text)
   }
 
-  async #context({ headers }: { readonly headers?: unknown }): Promise<RunContext | undefined> {
+  async #context(
+    { headers }: { readonly headers?: unknown },
+    gone: AbortSignal,
+  ): Promise<RunContext | undefined> {
     const given = isRecord(headers) ? Object.entries(headers) : []
     const texts = given.flatMap(([name, value]) =>
       typeof value === 'string' ? [[name.toLowerCase(), value] as const] : [],
     )
-    const context = await this.options.context?.(Object.fromEntries(texts))
+    const { context: ask } = this.options
+    const context = ask && (await this.agent.callHook(() => ask(Object.fromEntries(texts)), gone))
     this.#arriving.known(subjectOf(context)?.id)
     return context
   }

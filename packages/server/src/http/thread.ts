@@ -52,7 +52,7 @@ export const threadRoute: Route = {
         return sendThread(agent, threadId, query, request.header('if-none-match'), context)
       case 'PATCH': {
         if (query.has('messageId')) {
-          await agent.showVersion({ threadId, messageId: id('messageId') }, context)
+          await agent.showVersion({ threadId, messageId: id('messageId') }, context, request.gone)
           return sendThread(agent, threadId, query, undefined, context)
         }
         const body = await request.readBody({ owner: subjectOf(context)?.id, limits: agent.limits })
@@ -60,7 +60,7 @@ export const threadRoute: Route = {
       }
       case 'DELETE':
         if (query.has('runId')) stopRun(threadId, id('runId'), context)
-        else await removeThread(agent, threadId, context)
+        else await removeThread(agent, threadId, context, request.gone)
         return nothing
       default:
         throw invalid('Send a GET, PATCH or DELETE request.', 405)
@@ -156,8 +156,13 @@ function renameThread(
 }
 
 /** Removes a conversation, and revokes what was approved for its session. A run that is open loses it, and ends. */
-async function removeThread(agent: Agent, threadId: string, context: RunContext | undefined): Promise<void> {
+async function removeThread(
+  agent: Agent,
+  threadId: string,
+  context: RunContext | undefined,
+  gone: AbortSignal,
+): Promise<void> {
   await threadsOf(agent).remove({ owner: context?.subject ?? null, threadId })
   const subject = subjectOf(context)?.id
-  if (subject !== undefined) await agent.grants.revoke(subject, { threadId })
+  if (subject !== undefined) await agent.grants.revoke(subject, { threadId }, gone)
 }

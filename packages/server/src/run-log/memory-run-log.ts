@@ -1,5 +1,5 @@
-import { checkOptions, method, positiveNumber } from '../encoding/check-options.js'
-import { holderOfRun } from '../encoding/ids.js'
+import { checkOptions, method, positiveNumber, wholeNumber } from '../encoding/check-options.js'
+import { ownerOfRun } from '../encoding/ids.js'
 import { untilWoken, wakeAll } from '../encoding/signals.js'
 import type { LoggedEvent, RunLog } from './run-log.js'
 
@@ -39,9 +39,9 @@ interface KeptRun {
 export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
   checkOptions('memoryRunLog', options, {
     keepFor: positiveNumber,
-    maxRuns: positiveNumber,
-    maxRunSize: positiveNumber,
-    maxSize: positiveNumber,
+    maxRuns: wholeNumber,
+    maxRunSize: wholeNumber,
+    maxSize: wholeNumber,
     now: method,
   })
   const { now = Date.now, keepFor = 5 * 60_000, maxRuns = 1000 } = options
@@ -79,9 +79,7 @@ export function memoryRunLog(options: MemoryRunLogOptions = {}): RunLog {
     async begin(runKey) {
       const older = runs.get(runKey)
       if (older !== undefined) drop(runKey, older)
-      const holder = holderOfRun(runKey)
-      // Sockets without a user cost little to open, so that all of them are one owner.
-      const owner = holder.startsWith('6:socket') ? '' : holder
+      const owner = ownerOfRun(runKey)
       const record: KeptRun = { owner, events: [], readers: new Set(), size: 0, state: 'open', endedAt: 0 }
       runs.set(runKey, record)
       shrink(record)

@@ -13,18 +13,18 @@ import { fullSteps } from '@countersign/core/ag-ui'
 import type { EditsToPreview } from '../answers/preview-edits.js'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
-import type { OpenThread } from '../conversation/open-thread.js'
+import { hasNews, type OpenThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
 import { takenOver } from '../conversation/thread-writer.js'
 import {
   checkOptions,
-  numberFrom,
   object,
   type Rules,
+  wholeFrom,
   wholeNumber,
   withMethods,
 } from '../encoding/check-options.js'
-import { isLeft } from '../encoding/hooks.js'
+import { callHook, isLeft, type Outside } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
 import { type SessionGrants, sessionGrants } from '../gate/grants.js'
@@ -43,11 +43,11 @@ import { recoverThreads } from './recover.js'
 import {
   closing,
   driveRun,
+  openRunThread,
   previewOf,
   type RunInput,
   type RunOptions,
   type RunOrigin,
-  takeThread,
 } from './run.js'
 import { runErrorEvent } from './run-error.js'
 import { runDeadline } from './timeouts.js'
@@ -78,9 +78,18 @@ export interface Agent<Output = unknown> {
    * it. `undefined`: the agent has no threads.
    *
    * @throws CountersignError `thread-busy` (`data.status` 409) if another run is open on this thread, with its id in `data.runId`;
-   * `thread-full` (413), `shutting-down` (503), `ledger-unavailable`
+   * `thread-full` (413), `shutting-down` (503), `ledger-unavailable`; the reason of `gone`
+   *
+   * @param gone Aborts when its caller waits no longer.
    */
-  openThread(input: RunInput, context?: RunContext): Promise<OpenThread | undefined>
+  openThread(input: RunInput, context?: RunContext, gone?: AbortSignal): Promise<OpenThread | undefined>
+  /**
+   * Whether a request brings messages or results that the stored conversation lacks. A request that is sent again does not. `false` without
+   * threads.
+   *
+   * @throws CountersignError `ledger-unavailable`
+   */
+  hasNews(input: RunInput, context?: RunContext): Promise<boolean>
   /**
    * Shows another version of a conversation, to all pages, from now on: the branch that this message is on. `versions` of a loaded message
    * are the ids to choose from. Approval requests that are open on the branch shown before are cancelled.
@@ -91,6 +100,7 @@ export interface Agent<Output = unknown> {
   showVersion(
     version: { readonly threadId: string; readonly messageId: string },
     context?: RunContext,
+    gone?: AbortSignal,
   ): Promise<void>
   /**
    * Ends runs whose process has died, for all threads: keeps what had arrived, closes calls that may have run as interrupted, and releases
@@ -118,7 +128,14 @@ export interface Agent<Output = unknown> {
    *
    * @throws CountersignError with the code of a refusal: `data.status` is 409, or 503 for `ledger-unavailable`
    */
-  previewEdits(edits: EditsToPreview, context?: RunContext): Promise<EditedPreview>
+  previewEdits(edits: EditsToPreview, context?: RunContext, gone?: AbortSignal): Promise<EditedPreview>
+  /**
+   * Calls a function of the application outside of a run, such as `prepare` of a transport, and waits for it at most until `gone` aborts,
+   * `timeouts.run` is over, or `drain` stops what is open.
+   *
+   * @throws what the function throws; `run-timeout` or `shutting-down` (`data.status` 503), or the reason of `gone`
+   */
+  callHook<T>(hook: () => T | PromiseLike<T>, gone?: AbortSignal): Promise<T>
   /** The conversations, where the agent was given a store. */
   readonly threads: ThreadStore | undefined
   /** The live session grants, for the application's own server code; `grantsResponse` is their route. */
@@ -190,10 +207,10 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
   }
   const { threads, runLog, answerChannel, limits } = settings
   /** Work that calls hooks outside of a run: it is stopped like one. */
-  const outside = async <T>(work: (stop: AbortSignal) => Promise<T>): Promise<T> => {
+  const outside: Outside = async (work, gone) => {
     const deadline = runDeadline(settings.timeouts.run)
     const { signal, leave } = drain.enter()
-    const stop = anySignal([deadline.signal, signal])
+    const stop = anySignal([deadline.signal, signal, gone])
     try {
       return await work(stop)
     } catch (error) {
@@ -211,7 +228,9 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       const onFailure = (error: unknown) => {
         failure = error
       }
-      const thread = runOptions.thread ?? (await agent.openThread(input, runOptions.context))
+      const { context, signal, disconnected } = runOptions
+      const thread =
+        runOptions.thread ?? (await agent.openThread(input, context, anySignal([signal, disconnected])))
       try {
         const run = start({ method: 'generate', onFailure }, input, { ...runOptions, thread })
         return await generate<Result>(
@@ -224,18 +243,22 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
         await thread?.close().catch(() => {})
       }
     },
-    async openThread(input, context) {
+    async openThread(input, context, gone) {
       checkSubject(context?.subject)
       checkOpen(drain)
-      return outside((stop) => takeThread(settings, input, context, stop))
+      return outside((stop) => openRunThread(settings, input, context, stop), gone)
     },
-    async showVersion({ threadId, messageId }, context) {
+    async hasNews(input, context = {}) {
+      checkSubject(context.subject)
+      return settings.threads !== undefined && hasNews(settings.threads, settings, input, context)
+    },
+    async showVersion({ threadId, messageId }, context, gone) {
       checkSubject(context?.subject)
       const key = { owner: context?.subject ?? null, threadId }
       await outside((stop) => {
         const close = closing(settings, { threadId, runId: '' }, context, stop)
         return showVersion(threadsOf({ threads }), key, messageId, settings, close)
-      })
+      }, gone)
     },
     async recover(recoverOptions = {}) {
       checkOptions('agent.recover', recoverOptions, { limit: wholeNumber })
@@ -248,20 +271,21 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
         if (unsettled.some(({ state }) => state.phase === 'claimed')) throw takenOver(undefined)
         const input = { threadId, runId: randomId('recovery_'), messages: [] }
         const context = owner === null ? {} : { subject: owner }
-        const thread = await outside((stop) => takeThread(settings, input, context, stop, abandoned))
+        const thread = await outside((stop) => openRunThread(settings, input, context, stop, abandoned))
         // Without the model: the run only closes calls.
         await agent.generate(input, { context, thread, maxSteps: 0 })
         return thread?.version() ?? 0
       }
       return recoverThreads(threads, limit, close, settings.warn)
     },
-    async previewEdits(edits, context) {
+    async previewEdits(edits, context, gone) {
       checkSubject(context?.subject)
-      return outside((stop) => previewOf(settings, edits, context, stop))
+      return outside((stop) => previewOf(settings, edits, context, stop), gone)
     },
+    callHook: (hook, gone) => outside((stop) => callHook(stop, hook), gone),
     drain: (drainOptions) => drain.drain(drainOptions),
     threads,
-    grants: sessionGrants(settings),
+    grants: sessionGrants(settings, outside),
     runLog,
     answerChannel,
     limits,
@@ -354,5 +378,5 @@ const runRules: Rules<RunOptions> = {
   answers: withMethods('an answer queue', 'take', 'close'),
   thread: withMethods('what agent.openThread() resolves to', 'take', 'close'),
   delivered: withMethods('a promise', 'then'),
-  maxSteps: numberFrom(0),
+  maxSteps: wholeFrom(0),
 }

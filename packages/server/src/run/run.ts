@@ -105,7 +105,7 @@ export async function driveRun(
     const { report, gone } = outlet
     const early = anySignal([gone, options.signal, options.disconnected, deadline.signal, origin.draining])
     stop = early
-    thread ??= await takeThread(settings, input, options.context, early)
+    thread ??= await openRunThread(settings, input, options.context, early)
     usage = thread?.usage ?? usage
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
@@ -161,7 +161,7 @@ export function closing(
 }
 
 /** Takes the thread of a run, if the agent has threads. `abandoned`: only if this run still has it. */
-export async function takeThread(
+export async function openRunThread(
   settings: AgentSettings,
   input: RunInput,
   context: RunContext | undefined,

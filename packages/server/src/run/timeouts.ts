@@ -68,7 +68,7 @@ export function runDeadline(ms: number | undefined): { readonly signal: AbortSig
   const late = new AbortController()
   const message = `The run took longer than ${ms} ms, and was stopped. Continue it with another request, or raise timeouts.run.`
   const stop = () =>
-    late.abort(new CountersignError('run-timeout', message, { timeout: ms, retryable: true }))
+    late.abort(new CountersignError('run-timeout', message, { timeout: ms, status: 503, retryable: true }))
   const timer = ms === undefined ? undefined : setTimeout(stop, ms)
   return { signal: late.signal, end: () => clearTimeout(timer) }
 }

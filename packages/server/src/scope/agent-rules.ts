@@ -13,6 +13,7 @@ import {
   type Rule,
   type Rules,
   text,
+  wholeNumber,
   withMethods,
 } from '../encoding/check-options.js'
 import { ledgerRule } from '../ledger/ledger.js'
@@ -73,8 +74,8 @@ export const agentRules: Rules<AgentOptions> = {
   tools: listOf('tools', { fits: () => true }),
   system: text,
   prepareStep: method,
-  maxSteps: positiveNumber,
-  concurrency: either(positiveNumber, oneOf('unbounded')),
+  maxSteps: wholeNumber,
+  concurrency: either(wholeNumber, oneOf('unbounded')),
   approvals: group(approvalRules),
   runLog: withMethods('a run log', 'begin', 'read'),
   threads: withMethods(

@@ -1,4 +1,4 @@
-import { frozen, type Message } from '@countersign/core'
+import { CountersignError, frozen, isCountersignError, type Message } from '@countersign/core'
 import type { StoredThread, ThreadKey, ThreadStore } from './thread-store.js'
 
 /** A stored message, parsed. It is frozen: later requests get the same object. */
@@ -48,24 +48,24 @@ function remembering(store: ThreadStore): KnownThreads {
       return store.id
     },
     durable: store.durable,
-    load: (key, after) => store.load(key, after),
-    append: (key, change) => store.append(key, change),
-    hold: (key, run, leaseMs, options) => store.hold(key, run, leaseMs, options),
-    release: (key, run) => store.release(key, run),
-    list: (owner, page) => store.list(owner, page),
-    rename: (key, title) => store.rename(key, title),
-    abandoned: (limit) => store.abandoned(limit),
+    load: (key, after) => reached(() => store.load(key, after)),
+    append: (key, change) => reached(() => store.append(key, change)),
+    hold: (key, run, leaseMs, options) => reached(() => store.hold(key, run, leaseMs, options)),
+    release: (key, run) => reached(() => store.release(key, run)),
+    list: (owner, page) => reached(() => store.list(owner, page)),
+    rename: (key, title) => reached(() => store.rename(key, title)),
+    abandoned: (limit) => reached(() => store.abandoned(limit)),
     remove(key) {
       forget(nameOf(key))
-      return store.remove(key)
+      return reached(() => store.remove(key))
     },
     async open(key, maxBytes) {
       const name = nameOf(key)
       let before = remembered.get(name)?.thread
-      let stored = await store.load(key, before?.version)
+      let stored = await reached(() => store.load(key, before?.version))
       if (before && stored && !isSame(before, stored)) {
         before = undefined
-        stored = await store.load(key)
+        stored = await reached(() => store.load(key))
       }
       forget(name)
       if (stored === undefined) return undefined
@@ -81,6 +81,16 @@ function remembering(store: ThreadStore): KnownThreads {
       }
       return thread
     },
+  }
+}
+
+/** @throws CountersignError `ledger-unavailable` for whatever else a store throws */
+async function reached<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isCountersignError(error)) throw error
+    throw new CountersignError('ledger-unavailable', 'The thread store cannot be used.', {}, error)
   }
 }
 

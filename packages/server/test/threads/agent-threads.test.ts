@@ -311,6 +311,58 @@ test('T19, T20: a run posted again is joined, a second run of the thread gets 40
   expect((await post(agent, input([user('u2', 'Me too')]))).status).toBe(200)
 })
 
+test('m2 another message under the id of a known run is refused, while that is open and afterwards, and can be sent with another id', async () => {
+  const gate = deferred()
+  const { agent, make, threads } = setUp({
+    say: async function* () {
+      await gate.promise
+      yield { type: 'text-delta', delta: 'Hello.' }
+    } as never,
+  })
+  const body = input([user('u1', 'Hi')])
+  const first = post(agent, body)
+  await vi.waitUntil(() => threads.load({ owner: 'ann', threadId: 't' }))
+  const other = { ...input([user('u1', 'Hi'), user('u2', 'And this')]), runId: body.runId }
+  const refused = { error: { code: 'run-id-used', message: expect.any(String), runId: body.runId } }
+  const early = await post(make(), other)
+  expect([early.status, await early.json()]).toEqual([409, refused])
+  gate.resolve()
+  await (await first).text()
+  const late = await post(agent, other)
+  expect([late.status, await late.json()]).toEqual([409, refused])
+  // What is not new joins the run, as one that is repeated.
+  for (const same of [body, { ...body, messages: [] }])
+    expect(await (await post(agent, same)).text()).toContain('Hello.')
+  expect(await (await post(agent, { ...other, runId: 'another' })).text()).toContain('RUN_FINISHED')
+  const stored = await threads.load({ owner: 'ann', threadId: 't' })
+  expect(stored?.messages.map(({ id }) => id)).toContain('u2')
+})
+
+test('m2 a request that `prepare` changes joins its run if it is sent again, and its other content is refused', async () => {
+  const { agent } = setUp()
+  const prepare = (given: RunAgentInput) => ({
+    ...given,
+    messages: given.messages.map((message) => ({ ...message, id: `own-${message.id}` })),
+  })
+  const send = (body: RunAgentInput) =>
+    handleChat(
+      agent,
+      new Request('http://localhost/', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+      {
+        context,
+        prepare,
+      },
+    )
+  const body = input([user('u1', 'Hi')])
+  const [first, again] = [await (await send(body)).text(), await (await send(body)).text()]
+  expect(again).toBe(`: rejoined\n\n${first}`)
+  expect((await send({ ...input([user('u2', 'More')]), runId: body.runId })).status).toBe(409)
+})
+
 test('T21, T22: recover() ends the run of a dead process: what was stored is kept, and the next request continues', async () => {
   const { agent, make, threads, seen } = setUp()
   await all(agent.run(input([user('u1', 'Hi')]), { context }))
