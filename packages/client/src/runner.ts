@@ -101,8 +101,18 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       return false
     }
     automatic++
-    open('continuation')
+    open('continuation', cancelChanged)
     return true
+  }
+
+  /** AG-UI: a request answers every interrupt of the run before it. Nobody can answer those that have changed. */
+  function cancelChanged(): void {
+    const { run } = state
+    const last = run.phase === 'idle' ? run.last?.runId : undefined
+    const ids = state.asked.flatMap(({ approval, askedIn }) =>
+      approval?.problem && last !== undefined && askedIn === last ? approval.id : [],
+    )
+    if (ids.length > 0) dispatch({ type: 'close', ids, because: 'moved-on' })
   }
 
   /** Where no page watches the clock: once all open requests have expired, nothing waits for them. */

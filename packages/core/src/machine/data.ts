@@ -184,6 +184,8 @@ export interface CallDraft extends Placed {
   mayHaveArrived?: boolean
   /** The run that raised its request, whose events may repeat it. */
   askedIn?: string | undefined
+  /** The run whose snapshot had it last. */
+  saidIn?: string
   part: ToolCallPart | undefined
 }
 

@@ -252,6 +252,7 @@ function mergeCall(
   result: ToolResultPart | undefined,
 ): Outcome {
   keepCall(owner, call)
+  if (state.run.phase !== 'idle') call.saidIn = state.run.runId
   if (result && !call.answered) settle(state, call, part, decisionOf(result.metadata))
   const approval = readApproval(part.approval) ?? call.approval
   if (result || !approval || isTerminal(call.state)) return undefined
