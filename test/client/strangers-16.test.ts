@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { ask, call, type Event, finish, open, server } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
 
@@ -174,4 +174,59 @@ test.each([
   expect(chat.calls()[0]).toMatchObject({ state: 'complete', output: 'ok' })
   await chat.client.sendMessage('no')
   expect(resume()[1]).toEqual([['a1', 'cancelled']])
+})
+
+/** The user's message and a reply that calls c0. */
+const snapshot = (input: { messages: readonly { id: string }[] }, id: string, n: number): Event => ({
+  type: 'MESSAGES_SNAPSHOT',
+  messages: [
+    { id: input.messages[0]?.id ?? '', role: 'user', content: 'go' },
+    {
+      ...{ id, role: 'assistant' },
+      toolCalls: [{ id: 'c0', type: 'function', function: { name: 'act', arguments: JSON.stringify({ n }) } }],
+    },
+  ],
+})
+
+test.each([
+  ['in another message', 'other', {}],
+  ['in its own message', 'm1', {}],
+  ['in another message, and the request says them as well', 'other', says(2)],
+])(
+  'R a pending request whose call a snapshot has with other arguments can not be answered: %s',
+  async (_, id, interrupt) => {
+    const { connection, resume } = server((input) => [
+      ...[...call('c0', 1), ask('c0', 'a1', 1), snapshot(input, id, 2)],
+      raise(input, interrupt),
+    ])
+    const chat = open({ connection })
+    await chat.client.sendMessage('go')
+    const shown = chat.client.getSnapshot().pendingApprovals
+    expect(shown).toMatchObject([{ approval: { id: 'a1', problem: 'approval-changed' } }])
+    expect(chat.calls().map(({ input }) => input)).toContainEqual({ n: 2 })
+    expect(await chat.client.addToolApprovalResponse(yes('a1'))).toMatchObject({ status: 'closed' })
+    expect(chat.warnings).toContainEqual(expect.stringContaining('changed after it was shown'))
+    await chat.client.sendMessage('no')
+    expect(resume()[1]).toEqual([['a1', 'cancelled']])
+  },
+)
+
+test('R a yes that waits for the end of its run is not sent if a snapshot has the call with other arguments, which are asked about anew', async () => {
+  let answer: () => void = () => {}
+  const answered = new Promise<void>((resolve) => (answer = resolve))
+  const { connection, resume } = server(async function* (input) {
+    yield* [...call('c0', 1), ask('c0', 'a1', 1)]
+    await answered
+    yield* [snapshot(input, 'other', 2), raise(input, {})]
+  })
+  const chat = open({ connection })
+  const sent = chat.client.sendMessage('go')
+  await vi.waitUntil(() => chat.pending().length === 1)
+  void chat.client.addToolApprovalResponse(yes('a1'))
+  answer()
+  await sent
+  expect(chat.pending()).toEqual([['a1', 'c0', { n: 2 }]])
+  expect(resume()).toEqual([[]])
+  expect(await chat.client.addToolApprovalResponse({ id: 'a1', approved: false })).toEqual({ status: 'sent' })
+  expect(resume()[1]).toEqual([['a1', { approved: false }]])
 })

@@ -141,7 +141,9 @@ function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | und
   const holder = state.approvals.get(approval.id)
   const latest = state.calls.get(id)
   const isMeant = (call: CallDraft) => isUnasked(state, call) && !differs(call, asked)
-  if (holder?.id === id && !isTerminal(holder.state)) {
+  const isWithdrawn =
+    holder?.approval?.problem === 'approval-changed' && holder.approval.delivery === 'settled'
+  if (holder?.id === id && !isTerminal(holder.state) && !isWithdrawn) {
     // A server that numbers calls and requests anew in each run means the call of this run.
     const isSame = holder.approval?.token !== undefined && holder.approval.token === approval.token
     const isNew = !isSame && !isOfOpenRun(state, holder)
@@ -149,7 +151,7 @@ function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | und
     const ofRun = isNew ? findCall(state, id, isOfRun, true) : undefined
     // What the user was shown never becomes something else: it is shown as another call.
     const isOther = asked.toolName && asked.input && isAsked(holder) && isLeftBehind(state, holder, asked)
-    return ofRun ?? (isOther ? undefined : holder)
+    return ofRun ?? (isOther ? findCall(state, id, isMeant, true) : holder)
   }
   return (
     findCall(state, id, isMeant, true) ??
