@@ -1,3 +1,4 @@
+import { ChatStore, type RunAgentInput } from '@countersign/core'
 import { expect, test, vi } from 'vitest'
 import { ask, call, type Event, finish, open, server } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
@@ -15,6 +16,9 @@ const raise = ({ runId }: { runId: string }, ...interrupts: object[]): Event => 
   },
 })
 const says = (n: number) => ({ metadata: { countersign: { toolName: 'act', input: { n } } } })
+const result: Event = {
+  ...{ type: 'TOOL_CALL_RESULT', messageId: 'r', toolCallId: 'c0', role: 'tool', content: 'ok' },
+}
 const yes = (id: string) => ({ id, approved: true })
 const unseen = ({ client }: ReturnType<typeof open>) => client.getSnapshot().interrupts.map(({ id }) => id)
 const problems = ({ calls }: ReturnType<typeof open>) =>
@@ -163,9 +167,6 @@ test.each([
   ['with its arguments', says(1), [['a1', 'c0', { n: 1 }]], []],
   ['without them', {}, [], ['a1']],
 ])('R an interrupt about a call that has ended is not lost: %s', async (_, interrupt, shown, deniable) => {
-  const result: Event = {
-    ...{ type: 'TOOL_CALL_RESULT', messageId: 'r', toolCallId: 'c0', role: 'tool', content: 'ok' },
-  }
   const { connection, resume } = server((input) => [...call('c0', 1), result, raise(input, interrupt)])
   const chat = open({ connection })
   await chat.client.sendMessage('go')
@@ -183,7 +184,9 @@ const snapshot = (input: { messages: readonly { id: string }[] }, id: string, n:
     { id: input.messages[0]?.id ?? '', role: 'user', content: 'go' },
     {
       ...{ id, role: 'assistant' },
-      toolCalls: [{ id: 'c0', type: 'function', function: { name: 'act', arguments: JSON.stringify({ n }) } }],
+      toolCalls: [
+        { id: 'c0', type: 'function', function: { name: 'act', arguments: JSON.stringify({ n }) } },
+      ],
     },
   ],
 })
@@ -230,3 +233,69 @@ test('R a yes that waits for the end of its run is not sent if a snapshot has th
   expect(await chat.client.addToolApprovalResponse({ id: 'a1', approved: false })).toEqual({ status: 'sent' })
   expect(resume()[1]).toEqual([['a1', { approved: false }]])
 })
+
+test('R a request that the run with its answer repeats only by an event is open again when nothing comes of the answer', async () => {
+  const asked: string[] = []
+  const { connection, resume } = server(
+    (input) => [...call('c0', 1), raise(input, {})],
+    (input) => [ask('c0', 'a1', 1), finish(input)],
+    (input) => [ask('c0', 'a1', 1), result, finish(input)],
+  )
+  const onApprovalRequest = ({ approvalId }: { approvalId: string }) => void asked.push(approvalId)
+  const chat = open({ connection, onApprovalRequest })
+  await chat.client.sendMessage('go')
+  await chat.client.addToolApprovalResponse(yes('a1'))
+  expect(chat.pending()).toEqual([['a1', 'c0', { n: 1 }]])
+  expect(asked).toEqual(['a1', 'a1'])
+  await chat.client.addToolApprovalResponse(yes('a1'))
+  expect(resume()).toEqual([[], [['a1', { approved: true }]], [['a1', { approved: true }]]])
+  expect(chat.calls()).toMatchObject([{ state: 'complete', approval: { delivery: 'settled' } }])
+})
+
+test('R a request that the run with its answer raises again is open again, though the run was rejoined after a reload', () => {
+  const approval = {
+    ...{ id: 'a1', needsApproval: true, options: ['deny', 'once'] },
+    ...{ approved: true, delivery: 'unknown', sentIn: 'r2' },
+  } as const
+  const part = {
+    ...{ type: 'tool-call', id: 'c0', name: 'act', arguments: '{"n":1}', input: { n: 1 } },
+    ...{ state: 'approval-responded', approval },
+  } as const
+  const asked: string[] = []
+  const store = new ChatStore({ messages: [{ id: 'm1', role: 'assistant', parts: [part] }] })
+  const run = { threadId: 't', runId: 'r2' }
+  store.dispatch({ type: 'run-rejoined', runId: 'r2' })
+  store.dispatch({ type: 'RUN_STARTED', ...run })
+  store.dispatch(ask('c0', 'a1', 1))
+  expect(store.getSnapshot().pendingApprovals).toEqual([])
+  store.dispatch(raise(run, {}), ({ type }) => asked.push(type))
+  store.dispatch({ type: 'run-closed', end: { type: 'success' } })
+  expect(store.getSnapshot().pendingApprovals).toMatchObject([{ id: 'c0', approval: { id: 'a1' } }])
+  expect(asked).toEqual(['approval-requested'])
+})
+
+test.each([
+  ['under its id', () => 'a1'],
+  ['under new ids', (n: number) => `a${n}`],
+])(
+  'R code that answers every request does not answer one without end that its server raises again and again %s',
+  async (_, id) => {
+    const errors: unknown[] = []
+    const again = Array.from({ length: 50 }, (_, n) => (input: RunAgentInput) => [
+      raise(input, { id: id(n + 2) }),
+    ])
+    const { connection, requests } = server((input) => [...call('c0', 1), raise(input, {})], ...again)
+    const { client } = open({
+      connection,
+      maxContinuations: 5,
+      onApprovalRequest: ({ approvalId }) => void client.addToolApprovalResponse(yes(approvalId)),
+      onError: ({ code }) => void errors.push(code),
+    })
+    await client.sendMessage('go')
+    await vi.waitUntil(() => errors.length > 0 || requests.length > 40)
+    expect(errors).toEqual(['too-many-continuations'])
+    expect(requests).toHaveLength(6)
+    await client.sendMessage('again')
+    expect(requests.length).toBeGreaterThan(6)
+  },
+)

@@ -45,7 +45,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
 
   /** Dispatches an answer or output of the user, and sends it. */
   function give(answered: Answered, event: LocalEvent, options?: RequestOptions): Promise<AnswerResult> {
-    runner.resetContinuationLimit()
+    runner.resetContinuationLimit(answered.kind === 'call' ? answered : answered.interrupt.id)
     return session.store.batch(() => {
       dispatch(event)
       return runner.sendAnswer(answered, options)

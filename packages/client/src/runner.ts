@@ -61,6 +61,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   let broken: BrokenRun | undefined
   /** How many requests in a row were sent without a command of the user. */
   let automatic = 0
+  /** What was answered since the user did anything else: calls, and ids of interrupts. */
+  const answeredBefore = new Set<CallDraft | string>()
   /** Several answers are being given; what to do next is decided after the last one. */
   let gathering = false
   let toolsAbort = new AbortController()
@@ -74,8 +76,12 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     optionsOf: (answered) => optionsOf.get(answered),
   })
 
-  function resetContinuationLimit(): void {
+  /** A call or an id that is `answered` again and again: the server keeps asking, and code may answer it instead of the user. */
+  function resetContinuationLimit(answered?: CallDraft | string): void {
     paused = disposed
+    if (answered === undefined) answeredBefore.clear()
+    else if (answeredBefore.has(answered)) return
+    else answeredBefore.add(answered)
     automatic = 0
   }
 

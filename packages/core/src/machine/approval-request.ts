@@ -34,6 +34,8 @@ export function askApproval(
 ): Outcome {
   const isAnew = isRaised && call && isRaisedAgain(state, call, asked, isRaised === 'live')
   if (isAnew) takeAnswerBack(state, call)
+  else if (isRaised === 'live' && call?.askedIn !== undefined && state.run.phase !== 'idle')
+    call.repeated = { asked, runId: state.run.runId }
   const outcome = attachRequest(state, asked, call, isAnew)
   // Even if its request can't be shown: an answer to that of another call would be taken for one to this.
   if (call) takeRequestId(state, asked.approval.id, call)
@@ -90,8 +92,8 @@ function isAskedAnew({ unsent }: ChatState, call: CallDraft, { id }: ToolCallApp
 
 /**
  * A server that raises a request again, in a later run than it did before, waits for another answer: it did not take the one it was sent, or
- * goes on asking after a message cancelled the request. In the run that the answer went out with, only the end of the run says so: an event
- * may repeat what happened before the answer.
+ * goes on asking after a message cancelled the request. In the run that the answer went out with, this is decided at the end of the run: an
+ * event may repeat what happened before the answer.
  */
 function isRaisedAgain(
   state: ChatState,
@@ -218,6 +220,18 @@ export function askAtEnd(
     return 'apart'
   const other = presentCall(state, asked, undefined)
   return [markChanged(state, call), other ? askApproval(state, asked, other) : 'unknown-id']
+}
+
+/** An event has repeated a request whose answer this run carried, and nothing has come of the answer: the server still waits for one. */
+export function askRepeated(state: ChatState): Outcome[] {
+  const { run } = state
+  if (run.phase === 'idle') return []
+  return run.carried.map((item) => {
+    const repeated = item.kind === 'call' && item.repeated?.runId === run.runId && item.repeated
+    return repeated && isRaisedAgain(state, item, repeated.asked, false)
+      ? askApproval(state, repeated.asked, item, 'at-end')
+      : undefined
+  })
 }
 
 /** Whether a call has ended or waits for the answer to another request. */
