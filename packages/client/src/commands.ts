@@ -207,7 +207,9 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       if (expiryOf(draft.interrupt) <= session.now()) return { status: 'expired' }
       const { payload } = response
       const { checkResponse = refuseUnchecked } = session.options
-      const fault = session.callBack(() => checkResponse(payload, draft.interrupt) ?? accepted)
+      const missing =
+        payload === undefined ? 'Give `payload`, which may be null, or `cancel: true`.' : accepted
+      const fault = session.callBack(() => checkResponse(payload, draft.interrupt) ?? missing)
       const reason =
         typeof fault === 'string' ? fault : '`checkResponse` threw an error, or returned no text.'
       if (fault !== accepted) return { status: 'refused', code: 'approval-malformed', reason }
