@@ -1,4 +1,4 @@
-import { ChatStore, type RunAgentInput } from '@countersign/core'
+import { ChatStore, type RunAgentInput, type ToolCallPart } from '@countersign/core'
 import { expect, test, vi } from 'vitest'
 import { ask, call, type Event, finish, open, server } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
@@ -253,14 +253,18 @@ test('R a request that the run with its answer repeats only by an event is open 
 })
 
 test('R a request that the run with its answer raises again is open again, though the run was rejoined after a reload', () => {
-  const approval = {
-    ...{ id: 'a1', needsApproval: true, options: ['deny', 'once'] },
-    ...{ approved: true, delivery: 'unknown', sentIn: 'r2' },
-  } as const
-  const part = {
-    ...{ type: 'tool-call', id: 'c0', name: 'act', arguments: '{"n":1}', input: { n: 1 } },
-    ...{ state: 'approval-responded', approval },
-  } as const
+  const part: ToolCallPart = {
+    type: 'tool-call',
+    id: 'c0',
+    name: 'act',
+    arguments: '{"n":1}',
+    input: { n: 1 },
+    state: 'approval-responded',
+    approval: {
+      ...{ id: 'a1', needsApproval: true, options: ['deny', 'once'] },
+      ...{ approved: true, delivery: 'unknown', sentIn: 'r2' },
+    },
+  }
   const asked: string[] = []
   const store = new ChatStore({ messages: [{ id: 'm1', role: 'assistant', parts: [part] }] })
   const run = { threadId: 't', runId: 'r2' }

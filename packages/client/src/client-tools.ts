@@ -57,7 +57,7 @@ export function inWords(issues: readonly FieldIssue[]): string {
 export function issuesOf(
   checked: ReturnType<AnyClientTool['input']['~standard']['validate']> | undefined,
 ): readonly FieldIssue[] | undefined {
-  const { issues }: { issues?: unknown } = isRecord(checked) ? checked : {}
+  const issues: unknown = isRecord(checked) ? checked.issues : undefined
   if (!issues) return undefined
   // No schema library made it, if it is malformed: that it objects counts all the same.
   return [issues].flat().map((issue) => {
