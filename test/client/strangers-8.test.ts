@@ -79,7 +79,7 @@ test.each(['c2', 'c1'])(
 )
 
 test.each(['c2', 'c1'])(
-  'K a pending request is never replaced: if a later run uses its id for another call (%s), it is cancelled, and the turn goes on',
+  'K a pending request is never replaced: if a later run uses its id for another call (%s), it is cancelled, the new one is shown but not answerable, and the turn goes on',
   async (second) => {
     const { connection, resume } = server(
       () => [...call('c1', 1), ask('c1', 'int-0', 1), 'cut'],
@@ -91,13 +91,22 @@ test.each(['c2', 'c1'])(
     const { client, pending, calls, warnings } = open({ connection })
     await client.sendMessage('go')
     await client.retry()
-    expect(pending()).toEqual([['int-1', 'c3', { n: 3 }]])
-    expect(calls()[0]).toMatchObject({ state: 'cancelled', approval: { problem: 'approval-changed' } })
+    expect(pending()).toEqual([
+      ['int-0', second, { n: 2 }],
+      ['int-1', 'c3', { n: 3 }],
+    ])
+    expect(calls().slice(0, 2)).toMatchObject([
+      { state: 'cancelled', approval: { problem: 'approval-changed' } },
+      { state: 'approval-requested', approval: { problem: 'approval-changed' } },
+    ])
     expect(warnings).not.toEqual([])
+    expect(await client.addToolApprovalResponse({ id: 'int-0', approved: true })).toMatchObject({
+      status: 'closed',
+    })
     await client.addToolApprovalResponse({ id: 'int-1', approved: true })
     expect(resume().at(-1)).toEqual([
-      ['int-0', 'cancelled'],
       ['int-1', yes],
+      ['int-0', 'cancelled'],
     ])
   },
 )

@@ -57,11 +57,14 @@ export function inWords(issues: readonly FieldIssue[]): string {
 export function issuesOf(
   checked: ReturnType<AnyClientTool['input']['~standard']['validate']> | undefined,
 ): readonly FieldIssue[] | undefined {
-  if (!checked || !('issues' in checked)) return undefined
-  return checked.issues?.map(({ path = [], message }) => ({
-    path: path.map((step) => String(isRecord(step) ? step.key : step)),
-    message,
-  }))
+  const issues: unknown = isRecord(checked) ? checked.issues : undefined
+  if (!issues) return undefined
+  // No schema library made it, if it is malformed: that it objects counts all the same.
+  return [issues].flat().map((issue) => {
+    const { path, message = 'It is not valid.' } = isRecord(issue) ? issue : {}
+    const steps = Array.isArray(path) ? path : []
+    return { path: steps.map((step) => String(isRecord(step) ? step.key : step)), message: String(message) }
+  })
 }
 
 /** Returns the schema's output. Throws with all issues if the value does not fit. */

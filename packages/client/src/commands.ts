@@ -45,7 +45,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
 
   /** Dispatches an answer or output of the user, and sends it. */
   function give(answered: Answered, event: LocalEvent, options?: RequestOptions): Promise<AnswerResult> {
-    runner.resetContinuationLimit()
+    runner.resetContinuationLimit(answered.kind === 'call' ? answered : answered.interrupt.id)
     return session.store.batch(() => {
       dispatch(event)
       return runner.sendAnswer(answered, options)
@@ -207,7 +207,9 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       if (expiryOf(draft.interrupt) <= session.now()) return { status: 'expired' }
       const { payload } = response
       const { checkResponse = refuseUnchecked } = session.options
-      const fault = session.callBack(() => checkResponse(payload, draft.interrupt) ?? accepted)
+      const missing =
+        payload === undefined ? 'Give `payload`, which may be null, or `cancel: true`.' : accepted
+      const fault = session.callBack(() => checkResponse(payload, draft.interrupt) ?? missing)
       const reason =
         typeof fault === 'string' ? fault : '`checkResponse` threw an error, or returned no text.'
       if (fault !== accepted) return { status: 'refused', code: 'approval-malformed', reason }

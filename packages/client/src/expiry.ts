@@ -58,8 +58,8 @@ export function createExpiry(
   return { look, changed, stop }
 }
 
-/** AG-UI leaves the form of `expiresAt` open: what is no date never expires. */
+/** AG-UI leaves the form of `expiresAt` open: what is no ISO date never expires. `Date.parse` takes '300' for a year, '5 min' for a month. */
 export function expiryOf({ expiresAt }: { readonly expiresAt?: string }): number {
-  const at = Date.parse(String(expiresAt))
+  const at = /^\d{4}-\d\d-\d\d/.test(String(expiresAt)) ? Date.parse(String(expiresAt)) : Number.NaN
   return Number.isNaN(at) ? Number.POSITIVE_INFINITY : at
 }

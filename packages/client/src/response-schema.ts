@@ -161,7 +161,8 @@ const limit =
 
 const number = (value: unknown) => (typeof value === 'number' ? value : undefined)
 /** JSON Schema counts characters, not UTF-16 units. */
-const characters = (value: unknown) => (typeof value === 'string' ? [...value].length : undefined)
+const characters = (value: unknown) =>
+  typeof value === 'string' ? value.replace(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g, '_').length : undefined
 const items = (value: unknown) => (Array.isArray(value) ? value.length : undefined)
 const members = (value: unknown) => (isRecord(value) ? Object.keys(value).length : undefined)
 const least = (size: number, wanted: number) => size >= wanted

@@ -61,6 +61,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   let broken: BrokenRun | undefined
   /** How many requests in a row were sent without a command of the user. */
   let automatic = 0
+  /** What was answered since the user did anything else: calls, and ids of interrupts. */
+  const answeredBefore = new Set<CallDraft | string>()
   /** Several answers are being given; what to do next is decided after the last one. */
   let gathering = false
   let toolsAbort = new AbortController()
@@ -74,8 +76,12 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     optionsOf: (answered) => optionsOf.get(answered),
   })
 
-  function resetContinuationLimit(): void {
+  /** A call or an id that is `answered` again and again: the server keeps asking, and code may answer it instead of the user. */
+  function resetContinuationLimit(answered?: CallDraft | string): void {
     paused = disposed
+    if (answered === undefined) answeredBefore.clear()
+    else if (answeredBefore.has(answered)) return
+    else answeredBefore.add(answered)
     automatic = 0
   }
 
@@ -101,8 +107,18 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       return false
     }
     automatic++
-    open('continuation')
+    open('continuation', cancelChanged)
     return true
+  }
+
+  /** AG-UI: a request answers every interrupt of the run before it. Nobody can answer those that have changed. */
+  function cancelChanged(): void {
+    const { run } = state
+    const last = run.phase === 'idle' ? run.last?.runId : undefined
+    const ids = state.asked.flatMap(({ approval, askedIn }) =>
+      approval?.problem && last !== undefined && askedIn === last ? approval.id : [],
+    )
+    if (ids.length > 0) dispatch({ type: 'close', ids, because: 'moved-on' })
   }
 
   /** Where no page watches the clock: once all open requests have expired, nothing waits for them. */

@@ -8,9 +8,9 @@ import {
   isRecord,
   type LocalEvent,
   type MoreSteps,
-  reportRejection,
   type ToolMap,
 } from '@countersign/core'
+import { callBack, report } from './call-back.js'
 import { headersByName } from './connections/fetch.js'
 import type { Observation, Observer } from './observation.js'
 import { type ChatClientOptions, checkOptions } from './options.js'
@@ -154,28 +154,12 @@ export class Session<Tools extends ToolMap> {
     else if (isDevelopment()) console.warn(`Countersign: ${message}`)
   }
 
-  /** Runs the application's code and returns what it returns; its errors, also those of a promise, are reported and stop nothing here. */
-  callBack<T>(callback: () => T): T | undefined {
-    try {
-      const given = callback()
-      reportRejection(given, report)
-      return given
-    } catch (error) {
-      report(error)
-      return undefined
-    }
-  }
+  readonly callBack = callBack
 }
 
 /** Data from the wire is cast to the types of the tools that the application declares; nothing here can check that. */
 export function unsafeCast<T>(value: unknown): T {
   return value as T
-}
-
-/** Reports an error of a listener or callback like any uncaught error. */
-function report(error: unknown): void {
-  if (typeof reportError === 'function') reportError(error)
-  else console.error(error)
 }
 
 /** `crypto.randomUUID` is missing on pages that are not secure contexts, and all of `crypto` in React Native. */

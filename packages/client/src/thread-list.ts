@@ -1,4 +1,5 @@
 import { CountersignError, isCountersignError, isRecord } from '@countersign/core'
+import { callBack } from './call-back.js'
 import { type FetchOptions, fetchKinds, fetchResponse } from './connections/fetch.js'
 import { checkKinds, invalidOption } from './kinds.js'
 
@@ -74,7 +75,7 @@ export function threadList(url: string | URL, options: ThreadListOptions = {}): 
 
   const become = (change: Partial<ThreadListSnapshot>) => {
     snapshot = { ...snapshot, ...change }
-    for (const listener of listeners) listener()
+    for (const listener of listeners) callBack(listener)
   }
   const send = (method: string, query: Record<string, string>, body?: unknown) =>
     fetchResponse(url, options, {

@@ -30,7 +30,8 @@ export function readFrame(data: unknown, limit: number): ServerFrame | undefined
       if (runId !== undefined && typeof runId !== 'string') throw malformed(data)
       return { type, ...(runId !== undefined && { runId }), ...problem(code, message) }
     default:
-      if (typeof type !== 'string') throw malformed(data)
+      // An event of AG-UI as it is, such as RUN_STARTED: what is sent here is wrapped.
+      if (typeof type !== 'string' || /^[A-Z_]+$/.test(type)) throw malformed(data)
       return undefined
   }
 }

@@ -3,6 +3,7 @@ import { changed, frozen, isRecord, parseJson, sameJson } from '../value.js'
 import { isAsked } from './asked.js'
 import {
   addCall,
+  callAskedBy,
   findCall,
   isOfOpenRun,
   moveCall,
@@ -33,6 +34,8 @@ export function askApproval(
 ): Outcome {
   const isAnew = isRaised && call && isRaisedAgain(state, call, asked, isRaised === 'live')
   if (isAnew) takeAnswerBack(state, call)
+  else if (isRaised === 'live' && call?.askedIn !== undefined && state.run.phase !== 'idle')
+    call.repeated = { asked, runId: state.run.runId }
   const outcome = attachRequest(state, asked, call, isAnew)
   // Even if its request can't be shown: an answer to that of another call would be taken for one to this.
   if (call) takeRequestId(state, asked.approval.id, call)
@@ -55,6 +58,7 @@ function attachRequest(
   // The token that came with the call was that of its first request.
   if (call.approval) call.token = undefined
   // If its request can't be shown, the turn does not wait for it. Otherwise the server has sent something new about a call whose run broke.
+  const isSwapped = supersede(state, approval.id, call)
   call.interrupted = !takeRequestId(state, approval.id, call)
   touch(state, call)
   if (call.interrupted || !moveCall(state, call, 'approval-requested')) return 'illegal-step'
@@ -64,7 +68,7 @@ function attachRequest(
   call.askedIn = state.run.phase === 'idle' ? undefined : state.run.runId
   state.approvals.set(approval.id, call)
   dropInterrupt(state, state.interrupts.get(approval.id))
-  if (differs(call, asked)) return markChanged(state, call)
+  if (isSwapped || differs(call, asked)) return markChanged(state, call)
   const { input } = call
   const mayMeanAnother = (other: CallDraft) => isUnasked(state, other) && !sameJson(other.input, input)
   if (!asked.input && findCall(state, call.id, mayMeanAnother)) doubt(state, call)
@@ -88,8 +92,8 @@ function isAskedAnew({ unsent }: ChatState, call: CallDraft, { id }: ToolCallApp
 
 /**
  * A server that raises a request again, in a later run than it did before, waits for another answer: it did not take the one it was sent, or
- * goes on asking after a message cancelled the request. In the run that the answer went out with, only the end of the run says so: an event
- * may repeat what happened before the answer.
+ * goes on asking after a message cancelled the request. In the run that the answer went out with, this is decided at the end of the run: an
+ * event may repeat what happened before the answer.
  */
 function isRaisedAgain(
   state: ChatState,
@@ -105,6 +109,21 @@ function isRaisedAgain(
   return call.state === 'approval-responded'
     ? approval.problem !== 'approval-changed'
     : call.state === 'cancelled' && approval.delivery === 'sent'
+}
+
+/**
+ * A request of an earlier run is pending, and this run uses its id for another call. The user may be about to answer what they see, so the new
+ * request is shown but can't be answered either. Once a message has cancelled it, the server can raise it again.
+ */
+function supersede(state: ChatState, id: string, by: CallDraft): boolean {
+  const holder = callAskedBy(state, id)
+  if (!holder || holder === by || !isAsked(holder) || state.run.phase === 'idle') return false
+  if (isOfOpenRun(state, holder)) return false
+  moveCall(state, holder, 'cancelled')
+  holder.doubted = false
+  setApproval(state, holder, { delivery: 'settled', problem: 'approval-changed' })
+  state.approvals.delete(id)
+  return true
 }
 
 /** The server does not use the answer that it was sent: what may still be said of it counts for nothing. */
@@ -124,17 +143,22 @@ function callAskedAbout(state: ChatState, asked: AskedApproval): CallDraft | und
   const holder = state.approvals.get(approval.id)
   const latest = state.calls.get(id)
   const isMeant = (call: CallDraft) => isUnasked(state, call) && !differs(call, asked)
-  if (holder?.id === id && !isTerminal(holder.state)) {
+  const isWithdrawn =
+    holder?.approval?.problem === 'approval-changed' && holder.approval.delivery === 'settled'
+  if (holder?.id === id && !isTerminal(holder.state) && !isWithdrawn) {
     // A server that numbers calls and requests anew in each run means the call of this run.
     const isSame = holder.approval?.token !== undefined && holder.approval.token === approval.token
     const isNew = !isSame && !isOfOpenRun(state, holder)
     const isOfRun = (call: CallDraft) => isOfOpenRun(state, call) && isMeant(call)
-    return (isNew && findCall(state, id, isOfRun, true)) || holder
+    const ofRun = isNew ? findCall(state, id, isOfRun, true) : undefined
+    // What the user was shown never becomes something else: it is shown as another call.
+    const isOther = asked.toolName && asked.input && isAsked(holder) && isLeftBehind(state, holder, asked)
+    return ofRun ?? (isOther ? findCall(state, id, isMeant, true) : holder)
   }
   return (
     findCall(state, id, isMeant, true) ??
     findCall(state, id, (call) => isUnasked(state, call)) ??
-    (holder?.id === id ? holder : undefined) ??
+    (holder?.id === id && !isLeftBehind(state, holder, asked) ? holder : undefined) ??
     (latest?.approval && takeRepeat(state, id)) ??
     (latest && isLeftBehind(state, latest, asked) ? undefined : latest)
   )
@@ -171,10 +195,49 @@ function lastReply(state: ChatState, id: string): MessageDraft {
   return addMessage(state, { id: own, role: 'assistant' })
 }
 
-/** A call of a broken run of an earlier turn is not what a request of this turn is about, unless that says the same arguments. */
-function isLeftBehind({ run, turn }: ChatState, call: CallDraft, asked: AskedApproval): boolean {
-  const saysTheSame = asked.input && !differs(call, asked)
-  return run.phase !== 'idle' && call.interrupted && call.owner.turn !== turn && !saysTheSame
+/**
+ * A call of an earlier run is not what a request is about that says other arguments. Nor is one of a broken run, unless either the open run
+ * or the request says the same.
+ */
+function isLeftBehind(state: ChatState, call: CallDraft, asked: AskedApproval): boolean {
+  const { run } = state
+  if (run.phase === 'idle' || isOfOpenRun(state, call)) return false
+  return saysOther(call, asked) || (call.interrupted && !asked.input && call.saidIn !== run.runId)
+}
+
+/**
+ * Shows a request at the end of a run, which the next request must answer. A call takes one at a time: another one for it that came
+ * `together` with the first is shown as an interrupt. If it says other arguments, or the call has ended, it is shown as another call.
+ */
+export function askAtEnd(
+  state: ChatState,
+  asked: AskedApproval,
+  together: ReadonlySet<string>,
+): 'apart' | readonly Outcome[] {
+  const call = callAskedAbout(state, asked)
+  if (!call || !isTaken(state, call, asked)) return [askApproval(state, asked, undefined, 'at-end')]
+  if (together.has(call.approval?.id ?? '') && !isTerminal(call.state) && !differs(call, asked))
+    return 'apart'
+  const other = presentCall(state, asked, undefined)
+  return [markChanged(state, call), other ? askApproval(state, asked, other) : 'unknown-id']
+}
+
+/** An event has repeated a request whose answer this run carried, and nothing has come of the answer: the server still waits for one. */
+export function askRepeated(state: ChatState): Outcome[] {
+  const { run } = state
+  if (run.phase === 'idle') return []
+  return run.carried.map((item) => {
+    const repeated = item.kind === 'call' && item.repeated?.runId === run.runId && item.repeated
+    return repeated && isRaisedAgain(state, item, repeated.asked, false)
+      ? askApproval(state, repeated.asked, item, 'at-end')
+      : undefined
+  })
+}
+
+/** Whether a call has ended or waits for the answer to another request. */
+function isTaken(state: ChatState, call: CallDraft, { approval: { id } }: AskedApproval): boolean {
+  if (state.run.phase === 'idle' || state.approvals.get(id) === call) return false
+  return call.approval ? !isAskedAnew(state, call, { ...call.approval, id }) : isTerminal(call.state)
 }
 
 /** Of the calls of broken runs, none is meant. In the open run, only those whose request could not be shown are marked so. */
@@ -202,12 +265,12 @@ function agrees(before: unknown, after: unknown): boolean {
   return before === undefined || after === undefined || sameJson(before, after)
 }
 
-function differs(call: CallDraft, { toolName = call.name, input, approval }: AskedApproval): boolean {
-  return (
-    toolName !== call.name ||
-    !agrees(call.token, approval.token) ||
-    (input !== undefined && !sameJson(input.value, call.input))
-  )
+function differs(call: CallDraft, asked: AskedApproval): boolean {
+  return saysOther(call, asked) || !agrees(call.token, asked.approval.token)
+}
+
+function saysOther(call: CallDraft, { toolName = call.name, input }: AskedApproval): boolean {
+  return toolName !== call.name || (input !== undefined && !sameJson(input.value, call.input))
 }
 
 /** Makes a pending request unanswerable, because it no longer matches what was shown. An answer to it is not sent any more. */

@@ -10,6 +10,7 @@ import type {
   UIMessage,
 } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
+import type { AskedApproval } from './read-approval.js'
 
 /** The subagent that produced a message or call, or raised an interrupt: `metadata.subagent`. Absent for the agent itself. */
 export interface Subagent {
@@ -184,6 +185,10 @@ export interface CallDraft extends Placed {
   mayHaveArrived?: boolean
   /** The run that raised its request, whose events may repeat it. */
   askedIn?: string | undefined
+  /** An event of this run has repeated its request. */
+  repeated?: { readonly asked: AskedApproval; readonly runId: string }
+  /** The run whose snapshot had it last. */
+  saidIn?: string
   part: ToolCallPart | undefined
 }
 

@@ -3,7 +3,7 @@ import { isTerminal } from '../messages.js'
 import type { Interrupt } from '../protocol/events.js'
 import { asString, changed, getCountersignMetadata, omitUndefined } from '../value.js'
 import { reopen } from './approval-answer.js'
-import { askApproval } from './approval-request.js'
+import { askApproval, askAtEnd, askRepeated } from './approval-request.js'
 import { isAttached, moveCall, withoutProblem } from './calls.js'
 import { touch } from './changes.js'
 import type { CallDraft, FinishedRun, InterruptDraft, RunState } from './data.js'
@@ -35,11 +35,7 @@ export const runSteps = {
       item.kind === 'interrupt' ? item.sent : item.approval?.delivery === 'unknown',
     )
     open(state, { phase: 'streaming', runId, carried, from: state.run.from ?? endOf(state) })
-    for (const item of carried) {
-      state.unsent.delete(item)
-      // After a reload it is not known whether this run raised its request or carried the answer.
-      if (item.kind === 'call') item.askedIn ??= runId
-    }
+    for (const item of carried) state.unsent.delete(item)
     return undefined
   },
   'connection-changed'(state, { isLost }) {
@@ -65,12 +61,17 @@ export const runSteps = {
       state,
       state.run.phase === 'idle' ? { phase: 'idle', last: finish } : changed(state.run, { finish }),
     )
-    if (outcome?.type !== 'interrupt') return undefined
-    return outcome.interrupts.flatMap((interrupt) => {
+    const interrupts = outcome?.type === 'interrupt' ? outcome.interrupts : []
+    const together = new Set(interrupts.map(({ id }) => id))
+    const effects = interrupts.flatMap((interrupt) => {
       const asked = readApprovalInterrupt(interrupt)
       if (asked) attribute(state, asked.toolCallId, interrupt)
-      return effectsOf(event, asked ? ask(state, asked, false) : askInterrupt(state, interrupt))
+      const outcomes = asked ? askAtEnd(state, asked, together) : 'apart'
+      if (!asked || outcomes === 'apart') return effectsOf(event, askInterrupt(state, interrupt))
+      return outcomes.flatMap((one) => effectsOf(event, orUnseen(state, asked, one, false)))
     })
+    if (outcome?.type === 'cancelled') return effects
+    return [...effects, ...askRepeated(state).flatMap((one) => effectsOf(event, one))]
   },
   RUN_ERROR(state, { message, code, metadata, usage = [] }) {
     state.usage = usage
@@ -110,9 +111,12 @@ export const runSteps = {
   },
 } satisfies Partial<StepTable>
 
-/** Shows an approval request with its call; if that is not here, without it. */
-export function ask(state: ChatState, asked: AskedApproval, isLive: boolean): Outcome {
-  const outcome = askApproval(state, asked, undefined, isLive ? 'live' : 'at-end')
+/** Shows an approval request with its call while the run is open; if that is not here, without it. */
+export function askLive(state: ChatState, asked: AskedApproval): Outcome {
+  return orUnseen(state, asked, askApproval(state, asked, undefined, 'live'), true)
+}
+
+function orUnseen(state: ChatState, asked: AskedApproval, outcome: Outcome, isLive: boolean): Outcome {
   return outcome === 'unknown-id' ? askUnseen(state, asked, isLive) : outcome
 }
 

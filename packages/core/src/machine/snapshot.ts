@@ -8,7 +8,7 @@ import {
 } from '../messages.js'
 import type { MessagesSnapshotEvent } from '../protocol/events.js'
 import { changed, sameJson } from '../value.js'
-import { askApproval, markChanged } from './approval-request.js'
+import { askApproval, doubt, markChanged } from './approval-request.js'
 import { decisionOf, settle } from './call-result.js'
 import { putBehind } from './calls.js'
 import { markStale, touchMessage } from './changes.js'
@@ -229,18 +229,20 @@ function fillMessage(state: ChatState, draft: MessageDraft, message: UIMessage, 
   const results = new Map(
     message.parts.flatMap((part) => (part.type === 'tool-result' ? [[part.toolCallId, part]] : [])),
   )
-  return message.parts.map((part) => {
+  return message.parts.flatMap((part) => {
     if (part.type !== 'tool-call') {
       addDone(state, draft, part)
-      return undefined
+      return []
     }
     const result = isTerminal(part.state) ? results.get(part.id) : undefined
     const call = known.same.get(part)
-    if (call) return mergeCall(state, draft, part, call, result)
+    if (call) return [mergeCall(state, draft, part, call, result)]
     const latest = state.calls.get(part.id)
     const outcome = addSnapshotCall(state, draft, part, result !== undefined)
-    if (latest && known.underWay.has(latest.owner)) putBehind(state, latest)
-    return outcome
+    if (!latest || !known.underWay.has(latest.owner)) return [outcome]
+    putBehind(state, latest)
+    const { id = latest.approval?.id } = part.approval ?? {}
+    return result || id !== latest.approval?.id ? [outcome] : [outcome, doubt(state, latest)]
   })
 }
 
@@ -252,6 +254,7 @@ function mergeCall(
   result: ToolResultPart | undefined,
 ): Outcome {
   keepCall(owner, call)
+  if (state.run.phase !== 'idle') call.saidIn = state.run.runId
   if (result && !call.answered) settle(state, call, part, decisionOf(result.metadata))
   const approval = readApproval(part.approval) ?? call.approval
   if (result || !approval || isTerminal(call.state)) return undefined

@@ -12,7 +12,7 @@ import { type Effect, effectsOf, type Outcome, type Step } from './effects.js'
 import { askLiveInterrupt, closeLiveInterrupt } from './interrupts.js'
 import { messageSteps } from './message-events.js'
 import { readApprovalEvent } from './read-approval.js'
-import { ask, runSteps } from './runs.js'
+import { askLive, runSteps } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
 
 /** What every chat needs; `ChatState.moreSteps` has the rest. In a function, because bundlers keep top-level spreads even if unused. */
@@ -73,7 +73,7 @@ export function applyCustom(state: ChatState, event: EventOf<'CUSTOM'>): Outcome
   switch (event.name) {
     case 'approval-requested': {
       const asked = readApprovalEvent(event.value)
-      return asked ? ask(state, asked, true) : 'malformed-value'
+      return asked ? askLive(state, asked) : 'malformed-value'
     }
     case 'approval-refused':
       return refuseApproval(state, event.value)
