@@ -35,7 +35,7 @@ test('every function and value that core exports is used by another package, an 
       .filter((name) => name !== 'core')
       .flatMap((name) => filesUnder(`packages/${name}/src`, sources)),
     ...readdirSync(join(root, 'examples'))
-      .filter((name) => name !== 'apps')
+      .filter((name) => name !== 'apps' && name !== 'registry')
       .flatMap((name) => filesUnder(`examples/${name}/src`, sources)),
     ...readdirSync(join(root, 'docs')).flatMap((page) => (page.endsWith('.md') ? [`docs/${page}`] : [])),
     'README.md',

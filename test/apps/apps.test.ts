@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { blocksOf } from '../docs/markdown.js'
@@ -6,6 +6,21 @@ import { blocksOf } from '../docs/markdown.js'
 const root = join(import.meta.dirname, '../..')
 const apps = readdirSync(join(root, 'examples/apps'))
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+interface LockEntry {
+  readonly version: string
+  readonly integrity?: string
+  readonly inBundle?: boolean
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+}
+
+const manifestOf = (folder: string) => JSON.parse(read(`${folder}/package.json`))
+const ours = new Map<string, LockEntry>(
+  readdirSync(join(root, 'packages'))
+    .map((name) => manifestOf(`packages/${name}`))
+    .map((manifest) => [manifest.name, manifest]),
+)
 
 function filesOf(app: string, name: string): readonly string[] {
   const folder = join('examples/apps', app)
@@ -22,13 +37,11 @@ test('there is an application for each of six frameworks, and its page of the do
 test.each(apps)(
   'the application %s pins what it installs, and is built, checked and started by its scripts',
   (app) => {
-    const { dependencies, devDependencies, scripts, engines } = JSON.parse(
-      read(`examples/apps/${app}/package.json`),
-    )
+    const { dependencies, devDependencies, scripts, engines } = manifestOf(`examples/apps/${app}`)
     for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies }))
       expect([name, version]).toEqual([
         name,
-        name.startsWith('@countersign/') ? 'latest' : expect.stringMatching(/^\d+\.\d+\.\d+$/),
+        ours.get(name)?.version ?? expect.stringMatching(/^\d+\.\d+\.\d+$/),
       ])
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['build', 'check', 'start']))
     expect(engines.node).toMatch(/^>=\d+\.\d+$/)
@@ -44,14 +57,47 @@ test.each(apps)('the readme of %s starts it with three commands', (app) => {
   ])
 })
 
-test('no application is installed with the workspace, and none has a lock file', () => {
+test('no application is installed with the workspace', () => {
   expect(read('pnpm-lock.yaml')).not.toContain('examples/apps')
-  const locks = ['package-lock.json', 'pnpm-lock.yaml', 'yarn.lock']
-  const found = apps.flatMap((app) =>
-    locks.filter((lock) => existsSync(join(root, 'examples/apps', app, lock))),
-  )
-  expect(found).toEqual([])
 })
+
+test.each(apps)(
+  'the lock file of %s fixes every version by its hash, and has no address that a package came from',
+  (app) => {
+    const { dependencies, devDependencies } = manifestOf(`examples/apps/${app}`)
+    const lock = read(`examples/apps/${app}/package-lock.json`)
+    expect(lock.match(/.*(?:https?:|git\+|file:|"resolved").*/g) ?? []).toEqual([])
+    const { '': own, ...installed } = JSON.parse(lock).packages
+    expect(own).toMatchObject({ dependencies, devDependencies })
+    for (const [place, entry] of Object.entries<LockEntry>(installed)) {
+      expect(entry.version, place).toMatch(/^\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?$/)
+      const isHashed = entry.integrity?.startsWith('sha512-') ?? entry.inBundle ?? false
+      expect(isHashed, place).toBe(!place.startsWith('node_modules/@countersign/'))
+    }
+  },
+)
+
+test.each(apps)(
+  'the lock file of %s has our packages as they are here: otherwise run `npm run apps -- --lock`',
+  (app) => {
+    const lock = JSON.parse(read(`examples/apps/${app}/package-lock.json`))
+    for (const [place, entry] of Object.entries<LockEntry>(lock.packages)) {
+      const one = ours.get(place.replace('node_modules/', ''))
+      if (one === undefined) continue
+      const { version, dependencies, peerDependencies } = one
+      const inWorkspace = Object.entries(dependencies ?? {}).map(([name, range]) => [
+        name,
+        range === 'workspace:*' ? version : range,
+      ])
+      expect([place, entry.version, entry.dependencies ?? {}, entry.peerDependencies]).toEqual([
+        place,
+        version,
+        Object.fromEntries(inWorkspace),
+        peerDependencies,
+      ])
+    }
+  },
+)
 
 test('all applications have the same model, and those for Node the same stores', () => {
   const [first = '', ...others] = apps.flatMap((app) => filesOf(app, 'model.ts')).map(read)

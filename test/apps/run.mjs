@@ -1,9 +1,19 @@
 // `npm run apps [-- NAME...]`: installs each application of `examples/apps` with the packed packages, builds it for production, checks its
 // types, and uses it in Chromium. Needs a build, and npm needs its registry or cache. `--pictures FOLDER` keeps a picture of each
-// application; `--keep` keeps the folders that they were installed in.
+// application; `--keep` keeps the folders that they were installed in. `--lock` only writes their lock files anew, with the present version
+// of our packages: after a change of their dependencies or of ours.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -11,14 +21,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 import { findChromium } from '../../scripts/chromium.mjs'
-import { root } from '../../scripts/packages.mjs'
+import { packages, root } from '../../scripts/packages.mjs'
 import { since } from '../../scripts/run.mjs'
+import { committedLock, lockWithTarballs, withTarballs } from './lock.mjs'
 import { packAll } from './packed.mjs'
 import { useApp } from './use-app.mjs'
 
 const { values: options, positionals: asked } = parseArgs({
   allowPositionals: true,
-  options: { pictures: { type: 'string' }, keep: { type: 'boolean' } },
+  options: { pictures: { type: 'string' }, keep: { type: 'boolean' }, lock: { type: 'boolean' } },
 })
 const sources = join(root, 'examples/apps')
 const all = readdirSync(sources).filter((name) => existsSync(join(sources, name, 'package.json')))
@@ -41,7 +52,7 @@ const env = {
   npm_config_fund: 'false',
   npm_config_update_notifier: 'false',
   npm_config_prefer_offline: 'true',
-  npm_config_package_lock: 'false',
+  npm_config_omit_lockfile_registry_resolved: 'true',
   NEXT_TELEMETRY_DISABLED: '1',
   NUXT_TELEMETRY_DISABLED: '1',
   ASTRO_TELEMETRY_DISABLED: '1',
@@ -114,12 +125,40 @@ function problemOf({ engines }) {
   return isNewEnough ? undefined : `it needs Node ${engines.node}, and this is ${process.versions.node}`
 }
 
+const readJson = (file) => JSON.parse(readFileSync(file, 'utf8'))
+const writeJson = (file, value) => writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
+
+/** All our packages have one version. */
+function useOurVersion(file) {
+  const { version } = packages[0].manifest
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, text.replaceAll(/("@countersign\/[\w-]+": )"[^"]*"/g, `$1"${version}"`))
+}
+
+/** Writes the lock file of an application, for every platform: nothing is installed. */
+async function writeLock(name, manifest, tarballs) {
+  const folder = join(home, name)
+  mkdirSync(folder)
+  writeJson(join(folder, 'package.json'), withTarballs(manifest, tarballs))
+  await command(folder, 'npm', ['install', '--package-lock-only', '--ignore-scripts'])
+  const lock = committedLock(readJson(join(folder, 'package-lock.json')), manifest, tarballs)
+  writeJson(join(sources, name, 'package-lock.json'), lock)
+}
+
+/** Puts the packed packages into a copied application, and installs it by its lock file. */
+async function install(folder, manifest, tarballs) {
+  const lock = readJson(join(folder, 'package-lock.json'))
+  writeJson(join(folder, 'package.json'), withTarballs(manifest, tarballs))
+  writeJson(join(folder, 'package-lock.json'), lockWithTarballs(lock, manifest, tarballs))
+  await command(folder, 'npm', ['ci', '--ignore-scripts'])
+}
+
 /** Installs, builds, checks and uses one application. Resolves to what was seen, step by step. */
-async function test(name, manifest, tarballsFor, browser) {
+async function test(name, manifest, tarballs, browser) {
   const folder = join(home, name)
   const parts = /(?:^|\/)(?:node_modules|dist|data|\.next|\.nuxt|\.output|\.svelte-kit|\.vinxi|build)$/
   cpSync(join(sources, name), folder, { recursive: true, filter: (file) => !parts.test(file) })
-  await command(folder, 'npm', ['install', '--ignore-scripts', ...tarballsFor(manifest)])
+  await install(folder, manifest, tarballs)
   await command(folder, 'npm', ['run', 'build'])
   await command(folder, 'npm', ['run', 'check'])
   const port = await freePort()
@@ -162,7 +201,14 @@ try {
   const tarballsFor = await packAll(join(home, 'packed'))
   for (const name of names) {
     const began = performance.now()
-    const manifest = JSON.parse(readFileSync(join(sources, name, 'package.json'), 'utf8'))
+    if (options.lock) useOurVersion(join(sources, name, 'package.json'))
+    const manifest = readJson(join(sources, name, 'package.json'))
+    const tarballs = tarballsFor(manifest)
+    if (options.lock) {
+      await writeLock(name, manifest, tarballs)
+      passed++
+      continue
+    }
     const problem = problemOf(manifest)
     if (problem !== undefined) {
       untested++
@@ -170,7 +216,7 @@ try {
       continue
     }
     try {
-      const seen = await test(name, manifest, tarballsFor, browser)
+      const seen = await test(name, manifest, tarballs, browser)
       passed++
       console.log(`ok      ${name}  ${since(began)}  ${seen.join(', ')}`)
     } catch (error) {
@@ -184,5 +230,7 @@ try {
   if (options.keep) console.log(`The applications are in ${home}.`)
   else rmSync(home, { recursive: true, force: true })
 }
-console.log(`${passed} of ${names.length} applications pass${untested > 0 ? `, ${untested} not tested` : ''}`)
+console.log(
+  `${passed} of ${names.length} applications ${options.lock ? 'have new lock files' : 'pass'}${untested > 0 ? `, ${untested} not tested` : ''}`,
+)
 process.exitCode = passed + untested === names.length ? 0 : 1

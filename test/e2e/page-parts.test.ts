@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { announcement, type Heard } from '../../examples/page/src/announce.js'
 import { beginningsOf, cardOf, summaryOf } from '../../examples/page/src/arguments.js'
 import { applyDraft, fieldsOf } from '../../examples/page/src/edit.js'
+import { fitting } from '../../examples/page/src/edit-fit.js'
 import { grantedSince, grantName } from '../../examples/page/src/grant-words.js'
 import { type Block, parseBlocks, parseInline } from '../../examples/page/src/markdown.js'
 import { phaseOf } from '../../examples/page/src/phase.js'
@@ -76,6 +77,30 @@ test('edit: what cannot be read is told by field', () => {
       ['list', 'This is not valid JSON. It must be a list.'],
     ]),
   })
+})
+
+test('edit: what does not fit the schema of the tool is told by field; what no schema here knows is left to the server', () => {
+  const input = { to: 'Mara', subject: '', body: 'Hi' }
+  const call: ToolCallPart = { ...asked('p1'), name: 'send_email' }
+  expect(fitting(call, { ok: true, changed: true, input })).toEqual({
+    ok: false,
+    errors: new Map([
+      ['subject', expect.stringContaining('Too small')],
+      ['to', 'Give one or more mail addresses, separated by commas'],
+    ]),
+  })
+  const { subject, ...incomplete } = input
+  expect(fitting(call, { ok: true, changed: true, input: { ...incomplete, to: 'm@example.org' } })).toEqual({
+    ok: false,
+    errors: new Map([['to', expect.stringContaining('expected string')]]),
+  })
+  for (const edited of [
+    { ok: true, changed: false, input },
+    { ok: true, changed: true, input: { ...input, to: 'm@example.org', subject: 'Hi' } },
+  ] as const)
+    expect(fitting(call, edited)).toBe(edited)
+  const unknown = { ok: true, changed: true, input } as const
+  expect(fitting({ ...call, name: 'another_tool' }, unknown)).toBe(unknown)
 })
 
 test('edit: a key named like a member of every object is a key like any other', () => {

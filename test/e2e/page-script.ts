@@ -1,4 +1,5 @@
 import type { PageName } from './demo.js'
+import { accessing } from './page-script/accessibility.js'
 import { pageBench } from './page-script/bench.js'
 import { answeringInTheThread } from './page-script/cards.js'
 import { choosing } from './page-script/chats.js'
@@ -37,5 +38,6 @@ export function describePage(name: PageName, specs: readonly RegExp[] = [/^/]): 
   choosing(bench)
   looking(bench)
   previewing(bench)
+  accessing(bench)
   bench.end()
 }

@@ -4,6 +4,7 @@ import type { ThreadList } from '@countersign/client/thread-list'
 import { addressOf, shownThread } from './address.js'
 import { server } from './connection.js'
 import { showDevtools } from './devtools.js'
+import { editableTools } from './edit-fit.js'
 import { ignoreSecondClicks } from './second-click.js'
 
 type Server = Pick<ChatClientOptions, 'connection' | 'persistence'> & {
@@ -20,7 +21,12 @@ export const list = threads
 export const editsUrl = edits
 
 /** The conversation that the page shows: that of its address, or a new one. */
-export const client = new ChatClient({ ...options, ...shownThread(), checkResponse })
+export const client = new ChatClient({
+  ...options,
+  ...shownThread(),
+  checkResponse,
+  serverTools: editableTools,
+})
 
 /**
  * Render once this has resolved, so that a reloaded page starts with its conversation and not with an empty

@@ -11,7 +11,7 @@ export type Draft = Readonly<Record<string, string>>
 
 export type Edited =
   | { ok: true; changed: boolean; input: Record<string, unknown> }
-  /** An error message for each field that cannot be parsed. */
+  /** An error message for each field that cannot be parsed, or does not fit. */
   | { ok: false; errors: ReadonlyMap<string, string> }
 
 /** The arguments as fields. Empty if the arguments are not an object. */
@@ -35,7 +35,7 @@ export function draftOf(input: unknown): Draft {
   return Object.fromEntries(fieldsOf(input, true).map((field) => [field.key, textOf(field)]))
 }
 
-/** The arguments with the draft applied, or what is wrong with it. Validating against the tool's schema is up to the server. */
+/** The arguments with the draft applied, or what is wrong with it. `fitting` validates it against the tool's schema. */
 export function applyDraft(fields: readonly Field[], draft: Draft): Edited {
   const errors = new Map<string, string>()
   const entries = fields.map((field): [string, unknown] => {

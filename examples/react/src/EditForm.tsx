@@ -1,5 +1,6 @@
 import { displayText, type EditedPreview, type ToolCallPart } from '@countersign/core'
 import { applyDraft, type Draft, type Field, fieldsOf, textOf } from '@countersign/example-page/edit'
+import { fitting } from '@countersign/example-page/edit-fit'
 import { editStep, loadPreview, NO_PREVIEW } from '@countersign/example-page/edit-preview'
 import { focusFirstField } from '@countersign/example-page/focus'
 import { type ReactNode, useId, useState } from 'react'
@@ -23,7 +24,7 @@ export function EditForm({ part, disabled, draft, onChange, onApprove, onBack }:
   const [preview, setPreview] = useState(NO_PREVIEW)
   const [expanded, setExpanded] = useState(false)
   const fields = fieldsOf(part.input, part.approval?.allowEdits ?? false)
-  const edited = applyDraft(fields, draft)
+  const edited = fitting(part, applyDraft(fields, draft))
   const errors = tried && !edited.ok ? edited.errors : undefined
   const step = editStep(part, edited, preview, expanded)
   return (

@@ -18,7 +18,7 @@ export function Queue() {
               <button
                 type="button"
                 className="button link"
-                aria-label={`Do not send: ${text}`}
+                aria-label={`Cancel: ${text}`}
                 onClick={() => cancelQueued(queued.id)}
               >
                 Cancel

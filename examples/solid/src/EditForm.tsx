@@ -1,5 +1,6 @@
 import type { EditedPreview, ToolCallPart } from '@countersign/core'
 import { applyDraft, type Draft, type Field, fieldsOf, textOf } from '@countersign/example-page/edit'
+import { fitting } from '@countersign/example-page/edit-fit'
 import { type EditPreview, editStep, loadPreview, NO_PREVIEW } from '@countersign/example-page/edit-preview'
 import { focusFirstField } from '@countersign/example-page/focus'
 import { createMemo, createSignal, Index, Show } from 'solid-js'
@@ -24,7 +25,7 @@ export function EditForm(props: EditFormProps) {
   const [expanded, setExpanded] = createSignal(false)
   const [preview, setPreview] = createSignal<EditPreview>(NO_PREVIEW)
   const fields = createMemo(() => fieldsOf(props.part.input, props.part.approval?.allowEdits ?? false))
-  const edited = createMemo(() => applyDraft(fields(), props.draft))
+  const edited = createMemo(() => fitting(props.part, applyDraft(fields(), props.draft)))
   const step = createMemo(() => editStep(props.part, edited(), preview(), expanded()))
   const errorOf = (field: Field) => {
     const now = edited()

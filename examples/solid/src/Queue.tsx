@@ -17,7 +17,7 @@ export function Queue() {
                 <button
                   type="button"
                   class="button link"
-                  aria-label={`Do not send: ${queuedText(queued)}`}
+                  aria-label={`Cancel: ${queuedText(queued)}`}
                   onClick={() => chat.cancelQueued(queued.id)}
                 >
                   Cancel

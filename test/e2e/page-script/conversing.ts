@@ -110,7 +110,7 @@ export function conversing({ spec, open }: Bench): void {
     await page.locator('.prose').first().waitFor()
     await send('read todo.md')
     await send('hello')
-    await page.getByRole('button', { name: 'Do not send: hello' }).click()
+    await page.getByRole('button', { name: 'Cancel: hello' }).click()
     expect(await page.locator('.queue-text').allInnerTexts()).toEqual(['read todo.md'])
     wire.release()
     await page.locator('.prose').filter({ hasText: 'Renew the harbour radio licence' }).waitFor()
