@@ -1,5 +1,5 @@
 import { redisAnswerChannel } from '@countersign/redis'
-import { describeAnswerChannel } from '@countersign/testing'
+import { describeAnswerChannel } from '@countersign/testing/suites'
 import { expect } from 'vitest'
 import { useRedis } from './server.js'
 
