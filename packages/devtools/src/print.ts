@@ -1,5 +1,5 @@
 import type { ChatClient, MessagePart, ToolMap } from '@countersign/client'
-import { isRecord, type RunAgentInput } from '@countersign/core'
+import type { RunAgentInput } from '@countersign/core'
 import type { RecordedAct, RecordedStep, TimelineEntry } from './form.js'
 
 const SEPARATOR = ' | '
@@ -80,16 +80,7 @@ function printEvent({ type, ...rest }: Extract<TimelineEntry, { readonly kind: '
 
 /** Prints a user action on one line. */
 export function printAct({ name, value }: RecordedAct): string {
-  return oneLine([name, ...(value === undefined ? [] : [textOf(value) ?? value])])
-}
-
-/** The quoted text of a message that is nothing else. */
-function textOf(value: unknown): string | undefined {
-  if (!isRecord(value) || value.role !== 'user' || value.metadata !== undefined) return undefined
-  const parts: readonly unknown[] = Array.isArray(value.parts) ? value.parts : []
-  const [part] = parts
-  if (parts.length !== 1 || !isRecord(part) || part.type !== 'text') return undefined
-  return JSON.stringify(part.text)
+  return oneLine([name, ...(value === undefined ? [] : [value])])
 }
 
 /** Prints a local step on one line. */

@@ -1,4 +1,4 @@
-import type { ChatClient, ToolMap } from '@countersign/client'
+import type { ChatClient, Observation, ToolMap } from '@countersign/client'
 import { actEntry, printEntry, printState, type TimelineEntry } from '@countersign/devtools'
 
 /** What happened on both sides, in order. */
@@ -60,7 +60,7 @@ export function watch<Tools extends ToolMap>(client: ChatClient<Tools>, timeline
     client.observe((what) => {
       if (what.type !== 'command') return
       note()
-      timeline.add(actEntry(what))
+      timeline.add(entryOf(what))
       // No notification follows when only the flags of the continuation change.
       queueMicrotask(note)
     }),
@@ -68,6 +68,15 @@ export function watch<Tools extends ToolMap>(client: ChatClient<Tools>, timeline
   return () => {
     for (const go of leave) go()
   }
+}
+
+/** A message that is only text prints as that text. */
+function entryOf(did: Extract<Observation, { readonly type: 'command' }>): TimelineEntry {
+  const entry = actEntry(did)
+  if (did.name !== 'send') return entry
+  const [part, ...more] = did.value.message.parts
+  if (part?.type !== 'text' || more.length > 0) return entry
+  return { ...entry, kind: 'act', text: `sendMessage ${JSON.stringify(part.text)}` }
 }
 
 /** Runs `test`. If it fails, the timeline is appended to the error message. */
