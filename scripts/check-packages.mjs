@@ -1,13 +1,15 @@
-// Packs every package as for publishing and checks each tarball with attw. test/packed.test.ts has the other checks.
+// Packs every package as for publishing, checks each tarball with attw, and publishes all of them without sending anything.
+// test/packed.test.ts has the other checks.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ended, start } from './run.mjs'
+import { capture, ended, start } from './run.mjs'
 
 const root = `${import.meta.dirname}/..`
 /** Packages without CommonJS, because their framework or the types of their SDK have none. */
 const modulesOnly = /countersign-(solid|svelte|google|mcp)-/
 const folder = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
+const everyPackage = ['-r', '--filter', './packages/*']
 let sound = true
 
 async function run(command, ...args) {
@@ -15,11 +17,15 @@ async function run(command, ...args) {
 }
 
 try {
-  await run('pnpm', '-r', '--filter', './packages/*', 'pack', '--pack-destination', folder)
+  await run('pnpm', ...everyPackage, 'pack', '--pack-destination', folder)
   for (const tarball of readdirSync(folder).map((file) => join(folder, file))) {
     // node10 ignores `exports`, and no supported version of Node resolves that way
     await run('attw', tarball, '--profile', modulesOnly.test(tarball) ? 'esm-only' : 'node16')
   }
+  const dryRun = ['publish', '--dry-run', '--no-git-checks']
+  const { status, output } = await capture('pnpm', [...everyPackage, ...dryRun], { cwd: root })
+  console.log(status === 0 ? output.match(/^\+ .*$/gm)?.join('\n') : output)
+  if (status !== 0) sound = false
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,4 +1,4 @@
-// `npm run pictures`: takes the README's pictures from the real page (docs/images): the requests and the dialog in light and dark,
+// `npm run pictures [NAME...]`: takes the pictures of the README and the docs from the real page (docs/images): stills in light and dark,
 // and half a minute of a conversation as an animated WebP. Needs a build (`npm test` or `npm start` makes one) and a Chromium.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -42,13 +42,13 @@ async function startDemo(delay) {
 }
 
 /** Opens a page on its own server, and closes both afterwards. */
-async function withPage(browser, { delay, ...options }, use) {
+async function withPage(browser, { delay, query = '', ...options }, use) {
   const demo = await startDemo(delay)
   const context = await browser.newContext({ viewport: size, ...options })
   try {
     const page = await context.newPage()
     page.setDefaultTimeout(20_000)
-    await page.goto(demo.url)
+    await page.goto(`${demo.url}/${query}`)
     await use(page)
   } finally {
     await context.close()
@@ -66,16 +66,70 @@ async function say(page, text) {
   await page.keyboard.press('Enter')
 }
 
-async function takeStills(browser) {
-  for (const colorScheme of ['light', 'dark']) {
-    await withPage(browser, { delay: 0, colorScheme, reducedMotion: 'reduce' }, async (page) => {
-      await say(page, 'delete notes.txt and todo.md')
+const todo = [
+  '# To do',
+  '',
+  '- [x] Renew the harbour radio licence',
+  '- [x] Crane survey: 3 June',
+  '- [ ] Tidy up the logs',
+  '',
+]
+
+/** The stills by name: how each page is opened, what is done in it, and what is taken if it is not the whole page. */
+const stills = {
+  async questions(page) {
+    await say(page, 'delete notes.txt and todo.md')
+    await settled(page)
+  },
+  async dialog(page) {
+    await stills.questions(page)
+    await page.getByRole('button', { name: 'One by one…' }).click()
+    await page.getByRole('dialog').waitFor()
+  },
+  async preview(page) {
+    await say(page, `write "${todo.join('\n')}" to todo.md`)
+    await settled(page)
+    return question(page, 'todo.md')
+  },
+  async threads(page) {
+    for (const text of ['Help', 'Search for crane', 'Read notes.txt', 'delete notes.txt']) {
+      if (text !== 'Help') await page.getByRole('link', { name: 'New chat' }).click()
+      await say(page, text)
       await settled(page)
-      await page.screenshot({ path: join(images, `questions-${colorScheme}.png`) })
-      await page.getByRole('button', { name: 'One by one…' }).click()
-      await page.getByRole('dialog').waitFor()
-      await page.screenshot({ path: join(images, `dialog-${colorScheme}.png`) })
-    })
+    }
+  },
+  async devtools(page) {
+    await stills.questions(page)
+    await question(page, 'notes.txt').getByRole('button', { name: 'Approve once' }).click()
+    await settled(page)
+    await page.locator('countersign-devtools .row[data-kind="act"]').last().click()
+    return page.locator('countersign-devtools')
+  },
+  async mobile(page) {
+    await say(page, 'pay 120 EUR to Crane Ltd for invoice 7')
+    await settled(page)
+    await page.getByRole('button', { name: 'Scroll to end' }).click()
+    await page.getByRole('button', { name: 'Scroll to end' }).waitFor({ state: 'hidden' })
+  },
+}
+
+const phone = { viewport: { width: 360, height: 800 }, isMobile: true, hasTouch: true }
+const opening = {
+  preview: { viewport: { width: 760, height: 1000 } },
+  threads: { viewport: { width: 1100, height: 700 } },
+  devtools: { viewport: { width: 960, height: 860 }, query: '?devtools' },
+  mobile: phone,
+}
+
+async function takeStills(browser, names) {
+  for (const name of names) {
+    for (const colorScheme of ['light', 'dark']) {
+      const options = { delay: 0, colorScheme, reducedMotion: 'reduce', ...opening[name] }
+      await withPage(browser, options, async (page) => {
+        const part = (await stills[name](page)) ?? page
+        await part.screenshot({ path: join(images, `${name}-${colorScheme}.png`) })
+      })
+    }
   }
 }
 
@@ -201,8 +255,10 @@ const browser = await chromium.launch({
   ],
 })
 try {
-  await takeStills(browser)
-  await takeAnimation(browser)
+  const wanted = process.argv.slice(2)
+  const isWanted = (name) => wanted.length === 0 || wanted.includes(name)
+  await takeStills(browser, Object.keys(stills).filter(isWanted))
+  if (isWanted('conversation')) await takeAnimation(browser)
 } finally {
   await browser.close()
 }

@@ -1,9 +1,11 @@
 // `npm run size`: what a page loads of the built packages, minified and gzipped, at first and later. Fails above a budget.
+// Then what each package takes on disk with its dependencies.
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
-import { root } from './packages.mjs'
+import { packages, root } from './packages.mjs'
 
 const client = { client: '{ ChatClient, fetchServerSentEvents }' }
 
@@ -96,6 +98,54 @@ export async function measure({ imports }) {
   }
 }
 
+/** Bytes of a file, or of all files of a folder but what is installed in it. */
+function bytesOf(path) {
+  if (!statSync(path).isDirectory()) return statSync(path).size
+  const names = readdirSync(path).filter((name) => name !== 'node_modules')
+  return names.reduce((bytes, name) => bytes + bytesOf(join(path, name)), 0)
+}
+
+/** What a package of this repository publishes: its `files`, and what npm always adds. */
+function publishedBytes({ folder, manifest }) {
+  const files = new Set([...manifest.files, 'package.json', 'README.md'])
+  const own = [...files].reduce((bytes, name) => bytes + bytesOf(join(folder, name)), 0)
+  return own + bytesOf(join(root, 'LICENSE'))
+}
+
+/** The folders of a package's dependencies as pnpm installs them: in the package, or beside it. */
+function dependenciesOf(folder) {
+  const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const beside = folder.slice(0, folder.lastIndexOf('node_modules') + 'node_modules'.length)
+  return Object.keys(dependencies ?? {}).map((name) => {
+    const places = [join(folder, 'node_modules', name), join(beside, name)]
+    const place = places.find(existsSync)
+    if (!place) throw new Error(`${name}, a dependency of ${folder}, is not installed.`)
+    return realpathSync(place)
+  })
+}
+
+/** What installing a package adds to `node_modules`: its own bytes, all bytes, and the number of packages. Peers are the application's. */
+export function installSize(one) {
+  const published = new Map(packages.map((each) => [realpathSync(each.folder), each]))
+  const folders = new Set([realpathSync(one.folder)])
+  for (const folder of folders) for (const dependency of dependenciesOf(folder)) folders.add(dependency)
+  const bytes = [...folders].map((folder) => {
+    const ours = published.get(folder)
+    return ours ? publishedBytes(ours) : bytesOf(folder)
+  })
+  const [own = 0] = bytes
+  return { own, all: bytes.reduce((sum, each) => sum + each, 0), packages: folders.size }
+}
+
+function printInstallSizes() {
+  console.log('\nInstalled: KiB of the package, KiB with its dependencies, packages (peers are not counted)')
+  for (const one of packages) {
+    const { own, all, packages: count } = installSize(one)
+    const figures = [kib(own), kib(all)].map((size) => size.toFixed(0).padStart(7))
+    console.log(`${figures.join('')}${String(count).padStart(4)}  ${one.manifest.name}`)
+  }
+}
+
 async function main() {
   const base = await measure({ imports: client })
   for (const budget of budgets) {
@@ -116,6 +166,7 @@ async function main() {
       process.exitCode = 1
     }
   }
+  printInstallSizes()
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) await main()

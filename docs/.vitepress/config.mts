@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { defineConfig } from 'vitepress'
+import { defineConfig, type MarkdownRenderer } from 'vitepress'
 import { search } from './search.mts'
 import { writeTextVersion } from './text-version.mts'
 
@@ -8,6 +8,16 @@ const docs = join(import.meta.dirname, '..')
 
 /** A placeholder until there is a public repository; CONTRIBUTING.md names it. */
 const repository = 'https://github.com/OWNER/countersign'
+
+/** Sends links to files outside of the docs to the repository: they are no pages of the site. */
+function linkToRepository(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.push('link-to-repository', ({ tokens }) => {
+    for (const link of tokens.flatMap(({ children }) => children ?? [])) {
+      const href = link.attrGet('href')
+      if (href?.startsWith('../')) link.attrSet('href', `${repository}/blob/main/${href.slice(3)}`)
+    }
+  })
+}
 
 /** Pages that a command writes are there once it has run. */
 function isThere({ link }: { link: string }): boolean {
@@ -112,7 +122,7 @@ export default defineConfig({
   lastUpdated: false,
   // links to generated pages are checked by the tests, which know which command writes them
   ignoreDeadLinks: [/interop-matrix$/, /performance$/, /compare$/, /^\.?\/?api\//],
-  markdown: { languageAlias: { events: 'log', timeline: 'log' } },
+  markdown: { config: linkToRepository, languageAlias: { events: 'log', timeline: 'log' } },
   vite: { build: { chunkSizeWarningLimit: 8000 } },
   themeConfig: {
     logo: '/favicon.svg',

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { blocksOf } from '../docs/markdown.js'
@@ -55,6 +55,44 @@ test.each(apps)('the readme of %s starts it with three commands', (app) => {
     'npm run build',
     expect.stringMatching(/npm start$/),
   ])
+})
+
+/** The guide of the docs for each application. */
+const guides: Record<string, string> = {
+  express: 'docs/express.md',
+  next: 'docs/nextjs.md',
+  nuxt: 'docs/nuxt.md',
+  solidstart: 'docs/solidstart.md',
+  sveltekit: 'docs/sveltekit.md',
+  workerd: 'docs/edge.md',
+}
+
+/** The files that the readme of an application lists. The model is the same in all of them, and only one guide shows it. */
+function listedFiles(app: string): readonly string[] {
+  const links = [...read(`examples/apps/${app}/README.md`).matchAll(/^\| \[`[^`]*`\]\((.*?)\) \|/gm)]
+  return links
+    .map(([, file]) => `examples/apps/${app}/${file}`)
+    .filter((file) => app === 'next' || !file.endsWith('/model.ts'))
+}
+
+const shownFiles = (guide: string) =>
+  blocksOf(guide).filter(({ file = '' }) => file.startsWith('examples/apps/'))
+
+// RECORD_DOCS=1 writes the files into the guides.
+test.each(apps)('the guide for %s shows the files of the application as they are', (app) => {
+  const guide = guides[app] ?? ''
+  const blocks = shownFiles(guide)
+  expect(listedFiles(app).length).toBeGreaterThan(2)
+  expect(blocks.map(({ file }) => file)).toEqual(expect.arrayContaining([...listedFiles(app)]))
+  if (process.env.RECORD_DOCS === '1') {
+    const renewed = blocks.reduce(
+      (page, { file = '', code }) => page.replace(code, () => read(file)),
+      read(guide),
+    )
+    writeFileSync(join(root, guide), renewed)
+  }
+  for (const { file = '', code } of shownFiles(guide))
+    expect(code, `${guide} shows ${file} as it was: run this test with RECORD_DOCS=1`).toBe(read(file))
 })
 
 test('no application is installed with the workspace', () => {

@@ -1,11 +1,11 @@
 import { indexedDb } from '../../packages/client/src/indexed-db.js'
 import type { MigrateRecord } from '../../packages/client/src/persistence/record-text.js'
 import { webStorage } from '../../packages/client/src/web-storage.js'
-import { rich } from '../../packages/testing/src/persistence-suite/bench.js'
+import { rich } from '../../packages/testing/src/suites/persistence/bench.js'
 import {
   describeRecordStore,
   type RecordStoreUnderTest,
-} from '../../packages/testing/src/persistence-suite.js'
+} from '../../packages/testing/src/suites/persistence.js'
 
 /** What the page of persistence.test.ts offers to the test. */
 interface PersistencePage {

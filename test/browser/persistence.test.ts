@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { describeRecordStore } from '../../packages/testing/src/persistence-suite.js'
+import { describeRecordStore } from '../../packages/testing/src/suites/persistence.js'
 import { launchBrowser } from '../e2e/demo.js'
 import type { StoreName } from './persistence-page.js'
 

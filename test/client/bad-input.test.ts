@@ -60,7 +60,8 @@ async function openOver(wire: Wire, runs: readonly RunScript[]) {
     client.dispose()
     await server.close()
   })
-  return { client, person: watch(client, timeline), server, onError, onEvent, onWarning }
+  watch(client, timeline)
+  return { client, person: client.actions, server, onError, onEvent, onWarning }
 }
 
 const page = '<!doctype html><html><body><script>alert(1)</script>Bad gateway</body></html>'

@@ -54,7 +54,7 @@ interface World {
   readonly server: Script
   readonly timeline: Timeline
   readonly tape: Tape
-  readonly person: ReturnType<typeof watch>
+  readonly person: ChatClient['actions']
   /** Decisions that were accepted, by approval id. */
   readonly accepted: Map<string, boolean>
   /** Texts that were taken, in order. */
@@ -105,13 +105,13 @@ function createWorld(numbers: readonly number[], Client: typeof ChatClient): Wor
       if (!world.calm && tape.chance(10)) actAtRandom(world)
     },
   })
-  const person = watch(client, timeline)
+  watch(client, timeline)
   const world: World = {
     client,
     server,
     timeline,
     tape,
-    person,
+    person: client.actions,
     accepted: new Map(),
     said: [],
     retried: new Set(),

@@ -35,7 +35,8 @@ function openChat(runs: readonly RunScript[], deliver: NonNullable<Connection['a
   const client = new ChatClient({ connection })
   onTestFailed(() => console.log(server.timeline.print()))
   onTestFinished(() => client.dispose())
-  return { client, server, live, person: watch(client, server.timeline) }
+  watch(client, server.timeline)
+  return { client, server, live, person: client.actions }
 }
 
 /** Until the request is shown, and the run goes on. */

@@ -55,7 +55,7 @@ export async function openChat(
   const scripted = { timeline, deaf, ...(otherwise !== undefined && { otherwise }) }
   const { server, connection, close } = await openWire(wire, runs, scripted)
   const client = new Client({ connection, ...rest })
-  const person = watch(client, timeline)
+  watch(client, timeline)
   onTestFailed(() => console.log(timeline.print()))
   onTestFinished(async () => {
     client.dispose()
@@ -65,7 +65,7 @@ export async function openChat(
     await passMacrotasks(4)
     if (wire === 'sse') await sleep(20)
   }
-  return { client, person, server, connection, timeline, settle }
+  return { client, person: client.actions, server, connection, timeline, settle }
 }
 
 async function openWire(wire: Wire, runs: readonly RunScript[], options: ScriptOptions) {

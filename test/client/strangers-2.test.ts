@@ -1,7 +1,8 @@
 import { ChatClient, type ChatClientOptions, type UIMessage } from '@countersign/client'
 import { type Persistence, persistent } from '@countersign/client/persistence'
 import type { CountersignError, ThreadRecord } from '@countersign/core'
-import { event, gated, resolve, scriptedConnection, text, verified } from '@countersign/testing'
+import { event, gated, resolve, scriptedConnection, text } from '@countersign/testing'
+import { verified } from '@countersign/testing/suites'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { failOnUnhandledRejections } from './open-chat.js'
 

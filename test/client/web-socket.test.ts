@@ -56,7 +56,8 @@ async function openServer(
 function openClient(server: ScriptedSocket, connection: Connection, options: Setup['chat'] = {}) {
   const client = new ChatClient({ connection, ...options })
   onTestFinished(() => client.dispose())
-  return { client, person: watch(client, server.timeline) }
+  watch(client, server.timeline)
+  return { client, person: client.actions }
 }
 
 async function openChat(runs: readonly RunScript[], { script, socket, chat }: Setup = {}) {

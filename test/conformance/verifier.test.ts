@@ -1,14 +1,6 @@
 import { ChatClient, stream } from '@countersign/client'
-import {
-  call,
-  finish,
-  result,
-  scriptedConnection,
-  text,
-  verified,
-  verifyEvents,
-  verifyRun,
-} from '@countersign/testing'
+import { call, finish, result, scriptedConnection, text } from '@countersign/testing'
+import { verified, verifyEvents, verifyRun } from '@countersign/testing/suites'
 import { expect, test } from 'vitest'
 
 const started = { type: 'RUN_STARTED', threadId: 't1', runId: 'r1' }

@@ -37,7 +37,8 @@ test('the timeline of chained approvals is the one that the page shows', async (
     [resolve(), text('All done.')],
   ])
   const client = new ChatClient({ connection: server })
-  const person = watch(client, server.timeline)
+  watch(client, server.timeline)
+  const person = client.actions
   await person.sendMessage('Tidy up, then tell the team.')
   void person.addToolApprovalResponse({ id: 'a1', approved: true })
   await until(client, ({ pendingApprovals }) => pendingApprovals[0]?.approval?.id === 'a2')

@@ -12,8 +12,9 @@ type Framework = (typeof frameworks)[number]
 /** The code blocks that are compiled, by language. */
 const compiled = new Set(['ts', 'tsx', 'js', 'jsx', 'vue', 'svelte'])
 
-export function isCode({ language }: Block): boolean {
-  return compiled.has(language)
+/** Whether a block is compiled here. An application's files are checked in the application, which `npm run apps` installs. */
+export function isCode({ language, file = '' }: Block): boolean {
+  return compiled.has(language) && !file.startsWith('examples/apps/')
 }
 
 /** Which framework's compiler reads a block; `undefined` for a file that a page shows for all of its frameworks. */

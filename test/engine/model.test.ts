@@ -1,5 +1,5 @@
 import { type ModelEvent, scriptedModel } from '@countersign/server'
-import { describeModel, type ModelStory } from '@countersign/testing'
+import { describeModel, type ModelStory } from '@countersign/testing/suites'
 import { expect, test } from 'vitest'
 
 async function* endless(): AsyncGenerator<ModelEvent> {

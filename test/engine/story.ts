@@ -1,7 +1,8 @@
 import { ChatClient, type Connection } from '@countersign/client'
 import type { UIMessage } from '@countersign/core'
 import { type Agent, type AgentOptions, createAgent, memoryLedger, tool } from '@countersign/server'
-import { until, verified } from '@countersign/testing'
+import { until } from '@countersign/testing'
+import { verified } from '@countersign/testing/suites'
 import { z } from 'zod'
 import { call, calls, says, scriptedModel } from './engine.js'
 

@@ -1,4 +1,4 @@
-import { describeModel, type ModelStory } from '@countersign/testing'
+import { describeModel, type ModelStory } from '@countersign/testing/suites'
 import { expect, onTestFinished, test } from 'vitest'
 import { adapters, type Protocol } from './protocols.mjs'
 import { type Recording, serveRecordings } from './server.mjs'

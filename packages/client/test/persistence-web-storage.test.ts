@@ -1,6 +1,6 @@
 import { createChatState, isCountersignError, readRecord, type ThreadRecord } from '@countersign/core'
 import { expect, test, vi } from 'vitest'
-import { describeRecordStore } from '../../testing/src/persistence-suite.js'
+import { describeRecordStore } from '../../testing/src/suites/persistence.js'
 import { webStorage } from '../src/web-storage.js'
 import { MemoryStorage } from './memory-storage.js'
 

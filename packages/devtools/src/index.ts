@@ -1,4 +1,5 @@
 export { type CountersignDevtools, defineDevtools } from './element.js'
+export { actEntry } from './entries.js'
 export type { StateThen } from './fold.js'
 export {
   type EntryKind,

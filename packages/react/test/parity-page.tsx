@@ -8,7 +8,7 @@ import {
   useMessageIds,
   usePendingApprovals,
 } from '@countersign/react'
-import type { PageUse } from '@countersign/testing'
+import type { PageUse } from '@countersign/testing/suites'
 import { memo, type ReactNode, useRef } from 'react'
 
 /** What the pages tell the harness. */

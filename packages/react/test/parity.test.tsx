@@ -1,4 +1,9 @@
-import { type BindingHarness, describeBinding, type MountedPage, type PageUse } from '@countersign/testing'
+import {
+  type BindingHarness,
+  describeBinding,
+  type MountedPage,
+  type PageUse,
+} from '@countersign/testing/suites'
 import { type ReactNode, StrictMode } from 'react'
 import { createRoot, hydrateRoot } from 'react-dom/client'
 import { renderToString } from 'react-dom/server'

@@ -1,6 +1,6 @@
 import { redisAnswerChannel } from '@countersign/redis'
 import type { Delivery } from '@countersign/server'
-import { describeAnswerChannel } from '@countersign/testing'
+import { describeAnswerChannel } from '@countersign/testing/suites'
 import { expect } from 'vitest'
 import { useRedis } from './server.js'
 

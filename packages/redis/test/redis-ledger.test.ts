@@ -1,6 +1,6 @@
 import { redisLedger } from '@countersign/redis'
 import type { ApprovalRecord } from '@countersign/server'
-import { describeLedger } from '@countersign/testing'
+import { describeLedger } from '@countersign/testing/suites'
 import { expect } from 'vitest'
 import { HOUR, record } from '../../server/test/approval-record.js'
 import { useRedis } from './server.js'

@@ -1,5 +1,5 @@
 import { type RedisRunLogOptions, redisRunLog } from '@countersign/redis'
-import { describeRunLog } from '@countersign/testing'
+import { describeRunLog } from '@countersign/testing/suites'
 import { expect } from 'vitest'
 import { useRedis } from './server.js'
 

@@ -1,5 +1,5 @@
 import { type RedisClient, redisThreads } from '@countersign/redis'
-import { describeThreads } from '@countersign/testing'
+import { describeThreads } from '@countersign/testing/suites'
 import { expect } from 'vitest'
 import { useRedis } from './server.js'
 

@@ -2,7 +2,7 @@
 import { appendFileSync } from 'node:fs'
 import { redisLedger, redisRunLog } from '@countersign/redis'
 import { createClient } from 'redis'
-import { workThrough } from '../../testing/src/shared-ledger-suite.js'
+import { workThrough } from '../../testing/src/suites/shared-ledger.js'
 
 const [work, url = '', prefix = '', log = '', ...ids] = process.argv.slice(2)
 const client = createClient({ url }).on('error', () => {})

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { fileLedger } from '@countersign/server/node'
-import { describeSharedLedger, type LedgerWorker } from '@countersign/testing'
+import { describeSharedLedger, type LedgerWorker } from '@countersign/testing/suites'
 import { afterAll, expect, test } from 'vitest'
 import { bundleForNode } from '../../../scripts/bundle.mjs'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAgent, type Ledger, scriptedModel } from '@countersign/server'
 import { fileLedger, type SqliteModule } from '@countersign/server/node'
-import { describeLedger } from '@countersign/testing'
+import { describeLedger } from '@countersign/testing/suites'
 import { afterAll, expect, test, vi } from 'vitest'
 import { HOUR, record } from './approval-record.js'
 

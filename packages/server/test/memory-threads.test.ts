@@ -1,6 +1,6 @@
 import { memoryThreads } from '@countersign/server'
 import { expect, test } from 'vitest'
-import { describeThreads } from '../../testing/src/threads-suite.js'
+import { describeThreads } from '../../testing/src/suites/threads.js'
 
 describeThreads('memoryThreads', (options) => ({ store: memoryThreads(options) }), { test, expect })
 

@@ -7,8 +7,8 @@ import {
   rejoinResponse,
 } from '@countersign/server'
 import { expect, test } from 'vitest'
-import { describeAnswerChannel } from '../../testing/src/answer-channel-suite.js'
-import { describeRunLog } from '../../testing/src/run-log-suite.js'
+import { describeAnswerChannel } from '../../testing/src/suites/answer-channel.js'
+import { describeRunLog } from '../../testing/src/suites/run-log.js'
 import { input, say, testAgent, user } from './support.js'
 
 describeRunLog('memoryRunLog', () => ({ log: memoryRunLog() }), { test, expect })

@@ -10,7 +10,7 @@ import {
   useMessageIds,
   usePendingApprovals,
 } from '@countersign/solid'
-import type { PageUse } from '@countersign/testing'
+import type { PageUse } from '@countersign/testing/suites'
 import { createMemo, For, Index, type JSX, Match, Show, Switch } from 'solid-js'
 
 /** What the pages tell the harness. */

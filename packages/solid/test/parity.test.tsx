@@ -1,5 +1,10 @@
 /** @jsxImportSource solid-js */
-import { type BindingHarness, describeBinding, type MountedPage, type PageUse } from '@countersign/testing'
+import {
+  type BindingHarness,
+  describeBinding,
+  type MountedPage,
+  type PageUse,
+} from '@countersign/testing/suites'
 import { createSignal, type JSX } from 'solid-js'
 import { hydrate, render } from 'solid-js/web'
 import { afterAll, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 import type { Delivery } from '@countersign/server'
 import { type SqlAnswerChannelOptions, sqlAnswerChannel } from '@countersign/sql'
-import { describeAnswerChannel } from '@countersign/testing'
+import { describeAnswerChannel } from '@countersign/testing/suites'
 import { expect, test } from 'vitest'
 import { type TestDatabase, useDatabases } from './databases.js'
 

@@ -9,7 +9,7 @@ import {
   sqlLedger,
   sqlRunLog,
 } from '@countersign/sql'
-import { describeLedger } from '@countersign/testing'
+import { describeLedger } from '@countersign/testing/suites'
 import { expect, onTestFinished, test } from 'vitest'
 import { findPostgres, startPostgres } from '../../../scripts/postgres.mjs'
 import { HOUR, record } from '../../server/test/approval-record.js'

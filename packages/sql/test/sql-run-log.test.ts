@@ -1,5 +1,5 @@
 import { type SqlConnection, type SqlRunLogOptions, sqlRunLog } from '@countersign/sql'
-import { describeRunLog } from '@countersign/testing'
+import { describeRunLog } from '@countersign/testing/suites'
 import { expect, test } from 'vitest'
 import { type TestDatabase, useDatabases } from './databases.js'
 

@@ -8,7 +8,7 @@ import {
   sqlRunLog,
   sqlThreads,
 } from '@countersign/sql'
-import { describeThreads } from '@countersign/testing'
+import { describeThreads } from '@countersign/testing/suites'
 import { expect, test } from 'vitest'
 import { newPrefix, type TestDatabase, useDatabases } from './databases.js'
 

@@ -1,4 +1,9 @@
-import { type BindingHarness, describeBinding, type MountedPage, type PageUse } from '@countersign/testing'
+import {
+  type BindingHarness,
+  describeBinding,
+  type MountedPage,
+  type PageUse,
+} from '@countersign/testing/suites'
 import { hydrate, mount, tick, unmount } from 'svelte'
 import { afterAll, expect, test } from 'vitest'
 import { box } from './box.svelte.js'

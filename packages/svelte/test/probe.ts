@@ -1,5 +1,5 @@
 import type { UseChat } from '@countersign/svelte'
-import type { PageUse } from '@countersign/testing'
+import type { PageUse } from '@countersign/testing/suites'
 import type { Box } from './box.svelte.js'
 
 /** What a page of the binding suite is told, and what it tells of itself. */

@@ -1,4 +1,5 @@
 import type { RunAgentInput } from '@countersign/core'
+import { ScriptError } from './script-error.js'
 import { endOf, printStep, type Step, type StreamEnd } from './steps.js'
 import { createTimeline, type Timeline } from './timeline.js'
 import { createGate, type Gate, macrotasks, microtasks, within } from './waiting.js'
@@ -41,7 +42,7 @@ export interface Script {
   request(number: number): Promise<ScriptedRun>
   /** Lets a script continue past `hold(name)`, even if it has not reached it yet. */
   release(name?: string): void
-  /** Resolves when a script waits at `hold(name)`. Fails after 5 s. */
+  /** Resolves when a script waits at `hold(name)`. Fails when the last run has ended without it, or after 5 s. */
   held(name?: string): Promise<void>
 }
 
@@ -82,6 +83,10 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
   const reached = named()
   let mostStreams = 0
 
+  const endedTooEarly = (reason: string) => new ScriptError(reason, timeline.print())
+  /** Opened when every run has been played and closed. Another request may still arrive, but only to fail. */
+  const over = createGate()
+
   async function* answer(input: RunAgentInput, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
     const run = openRun(opened.length + 1, input)
     requests.push(input)
@@ -98,6 +103,7 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
       yield* play(run, note, deaf ? new AbortController().signal : signal)
     } finally {
       streaming.delete(run)
+      if (opened.length >= runs.length && streaming.size === 0 && options.otherwise === undefined) over.open()
       timeline.add({ kind: 'closed', run: run.number, how })
       run.close(how)
     }
@@ -176,7 +182,10 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
 
   async function* stepsOf(run: OpenedRun, signal: AbortSignal): AsyncGenerator<Step, void, undefined> {
     const script = runs[run.number - 1] ?? options.otherwise
-    if (script === undefined) throw new Error(`Request ${run.number} was not expected.\n${timeline.print()}`)
+    if (script === undefined) {
+      const reason = `request ${run.number} arrived, and the script has ${runs.length === 1 ? '1 run' : `${runs.length} runs`}`
+      throw endedTooEarly(`${reason}. Add a run, or pass { otherwise }`)
+    }
     if (script === byHand) yield* run.steps(signal)
     else {
       const steps: Iterable<Step | Steps> | AsyncIterable<Step> =
@@ -184,6 +193,8 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
       for await (const step of steps) yield* flat(step)
     }
   }
+
+  const missed = (name: string) => endedTooEarly(`it did not come to hold("${name}")`)
 
   const script: Script = {
     timeline,
@@ -207,7 +218,11 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
     },
     release: (name = 'hold') => released(name).open(),
     held: (name = 'hold') =>
-      within(5000, reached(name).opened, () => `No script came to hold("${name}").\n${timeline.print()}`),
+      within(
+        5000,
+        Promise.race([reached(name).opened, over.opened.then(() => Promise.reject(missed(name)))]),
+        () => `No script came to hold("${name}").\n${timeline.print()}`,
+      ),
   }
   return { script, answer }
 }

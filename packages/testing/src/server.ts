@@ -9,6 +9,7 @@ import {
   type ScriptHost,
   type ScriptOptions,
 } from './script.js'
+import { ScriptError } from './script-error.js'
 
 export { type ScriptedSocket, type ScriptedSocketOptions, scriptedSocket } from './socket.js'
 
@@ -37,9 +38,10 @@ export async function scriptedServer(
   const http = createServer((request, response) => {
     received.push(request.headers)
     respond(answer, request, response).catch((error: unknown) => {
-      // The script itself is wrong: the client sees a broken stream, and the timeline records why.
+      // The script itself is wrong: the client sees a refusal or a broken stream, and the timeline records why.
       script.timeline.add({ kind: 'note', run: script.requests.length, text: String(error) })
-      response.destroy()
+      if (error instanceof ScriptError && !response.headersSent) response.writeHead(500).end(error.message)
+      else response.destroy()
     })
   })
   http.listen(0, '127.0.0.1')

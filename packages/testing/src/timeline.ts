@@ -1,5 +1,5 @@
-import type { ChatActions, ChatClient, ToolMap } from '@countersign/client'
-import { printEntry, printState, type TimelineEntry } from '@countersign/devtools'
+import type { ChatClient, Observation, ToolMap } from '@countersign/client'
+import { actEntry, printEntry, printState, type TimelineEntry } from '@countersign/devtools'
 
 /** What happened on both sides, in order. */
 export interface Timeline {
@@ -41,30 +41,42 @@ function printLine(entry: TimelineEntry): string {
 }
 
 /**
- * Records every change of the chat and every user action. Act through the returned actions, or through the
- * client for actions that need not be recorded.
+ * Records every change of the chat, and every action of the user on it, whether a test or a component performs it. Returns a
+ * function that stops.
+ *
+ * @example
+ * watch(client, server.timeline)
+ * render(<Chat client={client} />)
  */
-export function watch<Tools extends ToolMap>(
-  client: ChatClient<Tools>,
-  timeline: Timeline,
-): ChatActions<Tools> {
+export function watch<Tools extends ToolMap>(client: ChatClient<Tools>, timeline: Timeline): () => void {
   let last = ''
   const note = () => {
     const text = printState(client)
     if (text !== last) timeline.add({ kind: 'state', text })
     last = text
   }
-  client.subscribe(note)
-  const noted = Object.entries(client.actions).map(([name, action]) => [
-    name,
-    (...args: readonly unknown[]) => {
-      timeline.act([name, ...args.map((arg) => JSON.stringify(arg))].join(' '))
-      const result: unknown = Reflect.apply(action, undefined, args)
+  const leave = [
+    client.subscribe(note),
+    client.observe((what) => {
+      if (what.type !== 'command') return
       note()
-      return result
-    },
-  ])
-  return Object.fromEntries(noted)
+      timeline.add(entryOf(what))
+      // No notification follows when only the flags of the continuation change.
+      queueMicrotask(note)
+    }),
+  ]
+  return () => {
+    for (const go of leave) go()
+  }
+}
+
+/** A message that is only text prints as that text. */
+function entryOf(did: Extract<Observation, { readonly type: 'command' }>): TimelineEntry {
+  const entry = actEntry(did)
+  if (did.name !== 'send') return entry
+  const [part, ...more] = did.value.message.parts
+  if (part?.type !== 'text' || more.length > 0) return entry
+  return { ...entry, kind: 'act', text: `sendMessage ${JSON.stringify(part.text)}` }
 }
 
 /** Runs `test`. If it fails, the timeline is appended to the error message. */

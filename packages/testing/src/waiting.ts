@@ -1,4 +1,5 @@
 import type { ChatClient, ChatSnapshot, ToolMap } from '@countersign/client'
+import { scriptErrorOf } from './script-error.js'
 
 // Captured at load, so that fake timers do not stop the script itself.
 const { setTimeout: later, clearTimeout: never } = globalThis
@@ -44,8 +45,8 @@ export function within<T>(ms: number, promise: Promise<T>, explain: () => string
 }
 
 /**
- * Resolves with the first snapshot that fulfils `condition`, which may be the current one. Fails after `ms` milliseconds, showing
- * the state that was reached. The default of 30 s only catches hangs; pass less if your test runner has a shorter timeout.
+ * Resolves with the first snapshot that fulfils `condition`, which may be the current one. Fails at once when a scripted connection
+ * has run out of script, and after `ms` milliseconds, showing the state that was reached. The default of 30 s only catches hangs; pass less if your test runner has a shorter timeout.
  *
  * @example await until(client, ({ status }) => status === 'ready')
  */
@@ -55,10 +56,13 @@ export function until<Tools extends ToolMap>(
   ms = 30_000,
 ): Promise<ChatSnapshot<Tools>> {
   let leave = (): void => {}
-  const met = new Promise<ChatSnapshot<Tools>>((resolve) => {
+  const met = new Promise<ChatSnapshot<Tools>>((resolve, reject) => {
     const look = () => {
       const snapshot = client.getSnapshot()
-      if (condition(snapshot)) resolve(snapshot)
+      if (condition(snapshot)) return resolve(snapshot)
+      // Nothing more can come: waiting on would only hide the reason.
+      const early = scriptErrorOf(snapshot)
+      if (early) reject(early)
     }
     leave = client.subscribe(look)
     look()

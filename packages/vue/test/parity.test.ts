@@ -5,7 +5,7 @@ import {
   type MountedPage,
   type PageOptions,
   type PageUse,
-} from '@countersign/testing'
+} from '@countersign/testing/suites'
 import { ChatProvider, type ChatProviderProps, type UseChat } from '@countersign/vue'
 import { expect, test } from 'vitest'
 import { type App, createApp, createSSRApp, h, nextTick, type ShallowRef, shallowRef } from 'vue'

@@ -1,4 +1,4 @@
-import { collectingRejections } from '../../../packages/testing/src/rejections.js'
+import { collectingRejections } from '../../../packages/testing/src/suites/binding/rejections.js'
 import { type Decisions, drawing, nextDecisions, replaying, seeded } from './choices.js'
 import type { ClientModule, Model } from './model.js'
 import { type Played, play } from './play.js'

@@ -1,4 +1,4 @@
-import { takeRejections } from '../../../packages/testing/src/rejections.js'
+import { takeRejections } from '../../../packages/testing/src/suites/binding/rejections.js'
 import { type Chooser, type Decisions, replaying } from './choices.js'
 import { checkEnd, checkIdle } from './end-checks.js'
 import { type Facts, isOpen, type ServedRun, violate } from './facts.js'

@@ -248,7 +248,7 @@ export interface AuditEntry {
  * Allows what it issued, once. Whatever a ledger no longer knows (after a restart, an eviction or a failover) is refused.
  *
  * Every operation is atomic and keyed by owner first. An operation that can't reach its storage rejects, and the engine refuses
- * with `ledger-unavailable`. `describeLedger` of `@countersign/testing` is the suite an implementation must pass.
+ * with `ledger-unavailable`. `describeLedger` of `@countersign/testing/suites` is the suite an implementation must pass.
  */
 export interface Ledger {
   /** Stable identity, bound into every token as `aud`: tokens of another ledger are refused. */

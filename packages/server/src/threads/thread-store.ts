@@ -136,7 +136,7 @@ export interface ThreadPage {
  *
  * A store that can't be reached rejects with `ledger-unavailable`. The change may have been made nevertheless; the same call can be
  * repeated, and has no effect the second time. All methods reject with `invalid-argument` for keys that are not strings, for messages that
- * are not JSON text, and for titles of more than 1,024 characters. `describeThreads` of `@countersign/testing` is the suite that an
+ * are not JSON text, and for titles of more than 1,024 characters. `describeThreads` of `@countersign/testing/suites` is the suite that an
  * implementation must pass.
  */
 export interface ThreadStore {

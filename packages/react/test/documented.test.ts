@@ -1,0 +1,3 @@
+import { loadComponentTest } from '../../../test/docs/components.js'
+
+await loadComponentTest('react')
