@@ -10,9 +10,9 @@ const told = readTables(page)
 /** What the page says of the cells that were played. */
 const toldOf = (words: ReadonlyMap<string, string>) => [...words.keys()].map((name) => [name, told.get(name)])
 
-test('docs/compare.md says of each cell of Countersign what a run finds', async () => {
-  const words = await playCells(cells.filter((name) => name.startsWith('countersign/')))
-  expect(words.size).toBeGreaterThan(12)
+/** `npm run test:full` plays all cells of all servers, in a step of its own. */
+test('docs/compare.md says of the first cells of Countersign what a run finds', async () => {
+  const words = await playCells(cells.filter((name) => name.startsWith('countersign/')).slice(0, 6))
   expect([...words]).toEqual(toldOf(words))
 })
 

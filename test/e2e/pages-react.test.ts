@@ -1,3 +1,4 @@
-import { describePage } from './page-script.js'
+import { full } from '../full.js'
+import { describePage, withoutLooks } from './page-script.js'
 
-describePage('react')
+describePage('react', full ? undefined : withoutLooks)

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { full } from '../full.js'
 
 /** `pnpm timelines` runs 2,000. */
-const seeds = '100'
+const seeds = full ? '100' : '30'
 
 for (const mode of ['cancel', 'queue']) {
   test(`every neutral scenario passes and no random timeline breaks an invariant (${mode})`, () => {

@@ -6,6 +6,7 @@ import {
   prepareMessagesForModel,
 } from '@countersign/server'
 import { expect, test } from 'vitest'
+import { full } from '../../../test/full.js'
 import { randomFrom } from '../../../test/random.js'
 
 // Of stored conversations, what was made of earlier turns is remembered. It must be what is made of the whole history anew.
@@ -57,7 +58,7 @@ function messageOf(n: number, random: () => number): Message {
 
 test('what is remembered of earlier turns is what is made of the whole history, however it grows, branches and is replaced', () => {
   const random = randomFrom(20261125)
-  for (let round = 0; round < 300; round++) {
+  for (let round = 0; round < (full ? 300 : 100); round++) {
     let history: readonly Message[] = []
     for (let step = 0; step < 25; step++) {
       const roll = random()
