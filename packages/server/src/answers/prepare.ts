@@ -24,8 +24,8 @@ export type Settlement = {
   | {
       readonly kind: 'reject'
       readonly answer: LedgerAnswer
-      /** The standing denial that was chosen, and the call as it was shown. */
-      readonly denial?: { readonly mandate: ChosenMandate; readonly call: ReadyCall } | undefined
+      /** The standing denial that was chosen. */
+      readonly denial?: ChosenMandate | undefined
     }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }
   /** Claimed before, by this or another run: the ledger knows the outcome, and nothing is decided again. */
@@ -109,11 +109,8 @@ async function prepareVerdict(
   const mandate = await chosenMandate(scope, verdict, mandates)
   if (mandate === 'not-offered')
     return refuse(verdict, 'approval-malformed', 'The answer chooses a mandate that was not offered for it.')
-  if (decision !== 'approve') {
-    const read = mandate && (await readCall(scope, proposedCall(site, verdict.canonical)))
-    const denial = mandate && read?.ok ? { mandate, call: read.call } : undefined
-    return { kind: 'reject', verdict, answer: answerOf(scope, verdict), denial }
-  }
+  if (decision !== 'approve')
+    return { kind: 'reject', verdict, answer: answerOf(scope, verdict), denial: mandate }
   const gate = gateContext(scope, site.call.id, messages)
   const approved = await readApproved(scope, verdict, gate)
   if ('refusal' in approved) return { kind: 'refuse', verdict, refusal: approved.refusal }
