@@ -30,7 +30,7 @@ export interface MandateOffer {
   readonly where: readonly Constraint[]
   /** How many calls it lets through, with the one it is chosen for. Default: no limit. */
   readonly uses?: number | undefined
-  /** Seconds until it expires. Default: as for session approvals, seven days. */
+  /** Seconds until it expires, at most 100 years. Default: as for session approvals, seven days; a denial never expires. */
   readonly expiresIn?: number | undefined
   /** An amount that its calls may reach together. */
   readonly budget?: MandateBudget | undefined

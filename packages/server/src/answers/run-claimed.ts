@@ -140,7 +140,7 @@ async function decideStart(
   const hash = preview && (await previewHash(verdict.claims, preview.text, approvals.keyring))
   if (!(await holdsLease(scope, claim))) return not({ type: 'interrupted' })
   if (call.tool.mandates !== undefined) {
-    const standing = await findPermission(scope, call, 'look')
+    const standing = await findPermission(scope, call, 'denial')
     if (standing.kind === 'denied') return not({ type: 'denied', reason: reasonOfDenial(standing.grant) })
     if (standing.kind === 'unknown')
       return not({ type: 'cancelled', reason: UNKNOWN_DENIALS, code: 'ledger-unavailable' })

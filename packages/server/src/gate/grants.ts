@@ -31,29 +31,35 @@ export type Permission =
   | { readonly kind: 'unknown' }
 
 /**
- * Finds the mandate or session grant that decides about a call. `use` consumes one use of it and is the last step before the start: a
- * revocation or a denial that reaches the ledger before it wins, and so does one that this process has made while the ledger's reply was on
- * its way.
+ * Finds the mandate or session grant that decides about a call; for the purpose `denial`, only what refuses it. `use` consumes one use of it
+ * and is the last step before the start: a revocation or a denial that reaches the ledger before it wins, and so does one that this process
+ * has made while the ledger's reply was on its way.
  */
 export async function findPermission(
   scope: RunScope,
   call: ReadyCall,
-  purpose: 'look' | 'use',
+  purpose: 'look' | 'use' | 'denial',
   isFirst = true,
 ): Promise<Permission> {
-  // Providers require approval for each call. A tool of one step is not the one that the grant was given for.
-  if (scope.owner === null || call.tool.location === 'provider' || !isOfRun(scope, call)) return NONE
+  // Providers require approval for each call. A tool of one step is not the one that a grant was given for; a denial counts all the same.
+  const isDenial = purpose === 'denial'
+  if (scope.owner === null || call.tool.location === 'provider') return NONE
+  if (!isDenial && !isOfRun(scope, call)) return NONE
   const { epoch, ledger } = scope.settings.approvals
   const before = changesOf(ledger)
   // Not derived from the call: a client that repeats its ids must not get a use for nothing.
   const callKey = randomId('')
   try {
     const asked = await mandateCall(scope, call, callKey)
-    const mandate = asked && (await ledger.findMandate?.(asked, purpose))
+    const reads = isDenial ? 'look' : purpose
+    const mandate = asked && (await ledger.findMandate?.(asked, reads))
     if (mandate?.approved === false) return { kind: 'denied', grant: mandate }
-    const grant = mandate ?? (await ledger.findGrant(grantKey(scope, scope.owner, call), purpose))
+    const grant =
+      isDenial || mandate !== undefined
+        ? mandate
+        : await ledger.findGrant(grantKey(scope, scope.owner, call), reads)
     const isCurrent = changesOf(ledger) === before
-    if (!isCurrent && purpose === 'look')
+    if (!isCurrent && purpose !== 'use')
       return isFirst ? await findPermission(scope, call, purpose, false) : { kind: 'unknown' }
     if (grant?.approved !== true || grant.grantedAt < epoch) return NONE
     if (isCurrent) return { kind: 'granted', grant, callKey }
@@ -93,8 +99,9 @@ export async function auditGrant(
   await audit(scope, { event: 'claimed', toolCallId, toolName, arguments: canonical, ...said })
 }
 
+/** A mandate as the audit trail names it. Its label may contain arguments, so only the keyed hash is written. */
 function mandateName({ id, terms }: Grant) {
-  return terms === undefined ? {} : { mandate: { id, label: terms.label } }
+  return terms === undefined ? {} : { mandate: { id }, shown: JSON.stringify(terms.label) }
 }
 
 /** The standing decision behind a result. Nothing for a session grant. */
@@ -105,7 +112,7 @@ export function decidedByGrant(grant: Grant): ApprovalDecided | undefined {
     by: 'person',
     subject: grant.owner,
     at: new Date(grant.grantedAt).toISOString(),
-    ...mandateName(grant),
+    mandate: { id: grant.id, label: grant.terms.label },
   }
 }
 
@@ -289,7 +296,7 @@ export function sessionGrants(settings: AgentSettings, outside: Outside): Sessio
       outside((leave) => reached(replayMandate(settings, subject, request, leave)), gone),
     async revoke(subject, { threadId, id } = {}, gone) {
       const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
-      await reached(ledger.revoke({ owner: subject, threadId, id }))
+      const removed = await reached(ledger.revoke({ owner: subject, threadId, id }))
       countChange(ledger)
       await outside(async (leave) => {
         for (const grant of ended) {
@@ -297,7 +304,8 @@ export function sessionGrants(settings: AgentSettings, outside: Outside): Sessio
           await audit(scope, { event: 'revoked', toolName: grant.toolName, ...mandateName(grant) })
         }
       }, gone)
-      return ended.length
+      // One whose last use is being taken is not listed, but removed.
+      return id === undefined ? ended.length : removed
     },
   }
 }
