@@ -36,10 +36,15 @@ export function valueAt(input: unknown, field: Constraint['field'], other?: symb
   for (const key of typeof field === 'string' ? [field] : field) {
     if (value === undefined || value === null) return undefined
     if (!isRecord(value)) return other
-    if (!Object.hasOwn(value, key)) return undefined
+    if (!Object.hasOwn(value, key)) return isPlain(value) ? undefined : other
     value = value[key]
   }
   return value
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
 }
 
 /** Whether a value is a number that a double holds exactly enough to be compared. */
