@@ -109,7 +109,7 @@ async function prepareVerdict(
   const mandate = await chosenMandate(scope, verdict, mandates)
   if (mandate === 'not-offered')
     return refuse(verdict, 'approval-malformed', 'The answer chooses a mandate that was not offered for it.')
-  if (mandate === 'not-shown') return refuse(verdict, 'approval-tampered', NOT_SHOWN, 'open')
+  if (mandate === 'not-shown') return refuse(verdict, 'approval-mandate-refused', NOT_SHOWN, 'open')
   if (decision !== 'approve')
     return { kind: 'reject', verdict, answer: answerOf(scope, verdict), denial: mandate }
   const gate = gateContext(scope, site.call.id, messages)
@@ -117,7 +117,7 @@ async function prepareVerdict(
   if ('refusal' in approved) return { kind: 'refuse', verdict, refusal: approved.refusal }
   const { asked, call } = approved
   if (mandate !== undefined && exceedsBudget(call.input, mandate.offer))
-    return refuse(verdict, 'approval-malformed', ABOVE_BUDGET, 'open')
+    return refuse(verdict, 'approval-mandate-refused', ABOVE_BUDGET, 'open')
   // Preview: that of edited arguments is asked for before.
   const { approvals, warn } = scope.settings
   const isEdited = verdict.edits !== undefined && call.tool.preview !== undefined
@@ -134,7 +134,8 @@ async function prepareVerdict(
   return { kind: 'run', verdict, call, asked, answer, approvedPreview, mandate }
 }
 
-const NOT_SHOWN = 'The answer does not return the mandate that was sent with the request: reload the page.'
+const NOT_SHOWN =
+  'The mandate is not the one that was sent with the request: approve the call alone, or reload.'
 const ABOVE_BUDGET = 'The budget of this mandate does not cover the call itself: approve the call alone.'
 
 /**

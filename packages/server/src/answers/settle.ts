@@ -65,8 +65,8 @@ async function settle(
   const { answer, record } = settlement
   const chosen = kind === 'reject' ? settlement.denial : undefined
   const denial = record && chosen && (await storeDenial(scope, record, chosen, reasonOf(answer)))
-  if (denial === 'full' || denial === 'failed')
-    return refusalOf(verdict, 'ledger-unavailable', NOT_STORED[denial], 'open')
+  if (denial === 'full') return refusalOf(verdict, 'approval-mandate-refused', NO_ROOM, 'open')
+  if (denial === 'failed') return refusalOf(verdict, 'ledger-unavailable', NOT_STORED, 'open')
   const claim = await claimAnswer(scope, verdict.ref, answer, holder)
   if (claim.status === 'claimed') {
     const { revision } = claim
@@ -85,10 +85,8 @@ async function settle(
 /** How a claim ends if another answer counts. */
 const VOID: readonly ClaimedOrNot['status'][] = ['conflict', 'expired', 'not-issued']
 
-const NOT_STORED = {
-  full: 'There are too many standing denials: revoke some, or deny this call alone.',
-  failed: 'The standing denial could not be stored: send the answer again, or deny this call alone.',
-}
+const NO_ROOM = 'There are too many standing denials: revoke some, or deny this call alone.'
+const NOT_STORED = 'The standing denial could not be stored: send the answer again.'
 
 function reasonOf(answer: LedgerAnswer): string | undefined {
   return 'reason' in answer ? answer.reason : undefined
