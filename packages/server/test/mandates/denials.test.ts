@@ -1,3 +1,4 @@
+import type { OfferedMandate } from '@countersign/core'
 import { mandateLimits } from '@countersign/example-page/grant-words'
 import { grantsResponse, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
@@ -109,7 +110,8 @@ test('W12 a standing denial has no end unless it says so, and the page shows eit
   const chat = openChat({ now: () => now, tool: large })
   const asked = await chat.propose([bill(500, 'mallory')])
   const limits = (id: string) => {
-    const one = asked.asked[0]?.approval.mandates?.find((offer) => offer.id === id)
+    const mandates = asked.asked[0]?.approval.mandates as readonly OfferedMandate[] | undefined
+    const one = mandates?.find((offer) => offer.id === id)
     return one && mandateLimits(one, new Date(now))
   }
   expect(limits('never')).toBe('until you revoke it')
