@@ -1,4 +1,4 @@
-import { CountersignError } from '@countersign/core'
+import { CountersignError, frozen } from '@countersign/core'
 import { checkKnown, type Rules, wholeNumber } from '../encoding/check-options.js'
 import { copyOf } from '../encoding/copy.js'
 import type { Grant, GrantKey, GrantResult } from './grant.js'
@@ -378,13 +378,13 @@ function undoClaim(
   return { undo: { row: approvalRow(record, before), until: state.leaseUntil } }
 }
 
-/** Parsed rows that are still in memory: a run reads all open rows of its thread. */
+/** Parsed rows that are still in memory: a run reads all open rows of its thread. Frozen: callers get them. */
 const entries = new WeakMap<StoredRow, LedgerEntry>()
 
 function entryOf(row: StoredRow): LedgerEntry {
   const known = entries.get(row)
   if (known !== undefined) return known
-  const entry = { record: JSON.parse(row.record), state: joinState(row.state, row.words) }
+  const entry = frozen({ record: JSON.parse(row.record), state: joinState(row.state, row.words) })
   entries.set(row, entry)
   return entry
 }
