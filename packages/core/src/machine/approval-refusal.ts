@@ -15,17 +15,16 @@ export function isRefusal(value: unknown): value is ApprovalErrorCode {
   return readRefusal(value) !== undefined
 }
 
-/** The codes that refuse only this answer: the request is open for another (shorter, with other arguments, or from the right user). */
-const openCodes = [
-  'approval-edit-invalid',
-  'approval-mandate-refused',
-  'approval-not-yours',
-  'request-refused',
-] as const
-
-/** Whether only this answer was refused. */
-export function leavesOpen(code: string | undefined): code is (typeof openCodes)[number] {
-  return oneOf(code, ...openCodes) !== undefined
+/** Whether only this answer was refused: the request is open for another (shorter, with other arguments, or from the right user). */
+export function leavesOpen(
+  code: string | undefined,
+): code is 'approval-edit-invalid' | 'approval-mandate-refused' | 'approval-not-yours' | 'request-refused' {
+  return (
+    code === 'approval-edit-invalid' ||
+    code === 'approval-mandate-refused' ||
+    code === 'approval-not-yours' ||
+    code === 'request-refused'
+  )
 }
 
 /** Whether nothing is wrong with the answer, and it can be sent again later. */
