@@ -109,9 +109,9 @@ function approvalEntry({ approval, state }: CallDraft, again: boolean, runId?: s
   } = approval ?? {}
   if (delivery !== 'waiting' && !(again && delivery === 'unknown')) return []
   const isAnswer = approved !== undefined
-  const offered = mandates?.find(({ id: one }) => one === mandate)
   // What the user saw when approving it, or choosing a mandate: the server compares it with what it sent.
-  const seen = (approved || offered) && { sentIn: sentIn ?? runId, offered, ...(edited ?? { preview }) }
+  const offered = mandates?.find((one) => one.id === mandate)
+  const seen = approved || offered ? { sentIn: sentIn ?? runId, offered, ...(edited ?? { preview }) } : {}
   const own = { token, ...seen }
   const metadata = token === undefined ? undefined : { countersign: omitUndefined(own) }
   if (isAnswer ? isTerminal(state) : state !== 'cancelled') return []
