@@ -2,7 +2,7 @@ import type { OfferedMandate } from '@countersign/core'
 import { mandateLimits } from '@countersign/example-page/grant-words'
 import { grantsResponse, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
-import { answer, collect, input, refusals } from '../support.js'
+import { answer, call, collect, counted, input, refusals, say, testAgent, user } from '../support.js'
 import { bill, offers, openChat } from './chat.js'
 
 const never = { approved: false, mandate: 'never' }
@@ -191,4 +191,31 @@ test('W12 a standing denial stored while the reply of the ledger is on its way s
   }
   await chat.reply({ asked: [first] }, { approved: true })
   expect(chat.runs).toEqual([])
+})
+
+test('W12 a scopeKey that fails does not stop an approved call of a tool with mandates', async () => {
+  const scopeKey = () => Number.NaN
+  const chat = openChat({ warn: () => {}, tool: { scopes: ['once', 'session'], scopeKey } as never })
+  await chat.reply(await chat.propose([bill(1)]), { approved: true })
+  expect(chat.runs).toEqual([bill(1)])
+})
+
+test('W12 a standing denial also refuses calls of a tool of the same name that only prepareStep has', async () => {
+  const ledger = memoryLedger()
+  await ledger.grant({
+    ...{ owner: 'ann', threadId: 'thread', toolName: 'pay', scopeKey: 'never', approved: false },
+    terms: { label: 'Never', where: [{ field: 'to', is: 'mallory' }], tool: 'v1', approvalId: 'a1' },
+  })
+  const mandates = () => offers
+  const ofStep = counted('pay', { needsApproval: false, mandates } as never)
+  const { agent } = testAgent(
+    [call(['c1', 'pay', bill(1, 'mallory')], ['c2', 'pay', bill(2)]), say('done')],
+    {
+      tools: [counted('pay', { mandates } as never).tool],
+      prepareStep: async () => ({ tools: [ofStep.tool] }),
+      approvals: { ledger },
+    },
+  )
+  await collect(agent, input([user('go')], { threadId: 'thread' }), { context })
+  expect(ofStep.runs).toEqual([bill(2)])
 })
