@@ -362,7 +362,7 @@ export const checks = {
   },
   revocation: {
     file: ledger,
-    find: 'return { result: 1, row: left.length === 0 ? null : mandatesRow(left) }',
+    find: 'return { result: 1, row: left.length === 0 ? null : rowOf(left) }',
     put: 'return { result: 1 }',
   },
   'revocation wins': never(ledger, 'isRevoked'),
@@ -395,8 +395,8 @@ export const checks = {
   ),
   'mandate owner': {
     file: ledger,
-    find: 'store.update(call.owner, [mandatesKey(call)], ([row], now)',
-    put: "store.update('ann', [mandatesKey(call)], ([row], now)",
+    find: 'store.update(call.owner, keys, (',
+    put: "store.update('ann', keys, (",
   },
   'mandate thread': {
     file: ledger,
@@ -414,18 +414,17 @@ export const checks = {
     find: 'now < grant.expiresAt && grant.usesLeft !== 0',
     put: 'true',
   },
-  'denials first': {
-    file: mandates,
-    find: 'return isLive(grant, now) && grantedAt >= since',
-    put: 'return grant.approved && isLive(grant, now) && grantedAt >= since',
-  },
+  'denials first': never(ledger, 'denial !== undefined'),
   'denial at the start': never(start, "standing.kind === 'denied'"),
   'a new key for each use': {
     file: server('gate/grants.ts'),
     find: "const callKey = randomId('')",
     put: 'const callKey = [scope.runId, call.id].join()',
   },
-  'own members': never(server('mandates/constraint.ts'), '!isRecord(value) || !Object.hasOwn(value, key)'),
+  'own members': gone(
+    server('mandates/constraint.ts'),
+    'if (!Object.hasOwn(value, key)) return isPlain(value) ? undefined : other\n',
+  ),
   amounts: {
     file: budget,
     find: 'return isAmount(amount) ? amount : undefined',

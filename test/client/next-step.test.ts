@@ -63,6 +63,12 @@ function newAgent(world: World): Agent {
       needsApproval: true,
       allowEdits: true,
       bind: () => world.version,
+      mandates: () => [
+        {
+          ...{ id: 'none', label: 'Send for 1 EUR', where: [] },
+          budget: { field: 'price', total: 1, unit: 'EUR' },
+        },
+      ],
       timeout,
       execute: async ({ to }) => {
         world.started++
@@ -131,6 +137,12 @@ const provoked: Readonly<Record<ApprovalErrorCode, (world: World) => Promise<Cha
   'approval-edit-invalid': async (world) => {
     const client = await asked(world)
     await approve(client, { to: ['not', 'a', 'text'] })
+    return client
+  },
+  'approval-mandate-refused': async (world) => {
+    const client = await asked(world)
+    const id = lastCall(client).approval?.id ?? ''
+    await client.addToolApprovalResponse({ id, approved: true, mandate: 'none' })
     return client
   },
   'request-refused': async (world) => {

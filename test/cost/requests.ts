@@ -337,6 +337,7 @@ const combined: readonly Asked[] = [
               ...(token(index).countersign as Value),
               preview: { kind: 'json', value: times(bytes / 96, (n) => ({ [`k${n}`]: n })) },
               proof: text(bytes / 64),
+              offered: { id: 'm', label: text(bytes / 64), uses: 1 },
             },
           },
         })),

@@ -7,8 +7,8 @@ import { z } from 'zod'
 import { call, calls, pendingId, says, states } from './engine.js'
 import { listening } from './listening.js'
 
-/** A server whose tool pays what the model proposes, and a page of ann's. */
-async function payServer() {
+/** A server whose tool pays what the model proposes, and a page of ann's. `alter` changes what the page receives. */
+async function payServer(alter = (text: string) => text) {
   const paid: number[] = []
   const pay = tool({
     name: 'pay',
@@ -46,8 +46,12 @@ async function payServer() {
     request.url?.startsWith('/grants') ? grants(request, response) : chats(request, response),
   )
   const base = `http://${await listening(server)}`
+  const altered: typeof fetch = async (url, init) => {
+    const response = await fetch(url, init)
+    return new Response(alter(await response.text()), response)
+  }
   const chat = new ChatClient({
-    connection: withGrants(fetchServerSentEvents(`${base}/`), `${base}/grants`),
+    connection: withGrants(fetchServerSentEvents(`${base}/`, { fetch: altered }), `${base}/grants`),
     threadId: 'thread',
   })
   onTestFinished(chat.dispose)
@@ -113,6 +117,38 @@ test('W4 the client refuses a mandate that was not offered for this answer, and 
     })
   expect(states(chat)).toEqual(['pay:approval-requested'])
   expect(paid).toEqual([])
+})
+
+test('W4 a mandate whose label or limits were altered on the way is not stored, and nothing runs', async () => {
+  const alterations: readonly ((text: string) => string)[] = [
+    (text) => text.replaceAll('up to 100 EUR', 'up to 5 EUR'),
+    (text) => text.replaceAll('"total":100', '"total":5'),
+    (text) => text.replaceAll('"budget":', '"uses":1,"budget":'),
+    (text) => text.replaceAll('Never pay acme', 'Not now'),
+  ]
+  for (const [index, alter] of alterations.entries()) {
+    const { chat, paid, propose } = await payServer(alter)
+    await propose(5)
+    const isDenial = index === 3
+    const mandate = isDenial ? 'never' : 'to'
+    const id = pendingId(chat)
+    await chat.addToolApprovalResponse({ id, approved: !isDenial, mandate })
+    expect(paid).toEqual([])
+    expect(await chat.grants()).toEqual([])
+    // The request stays open for another answer.
+    await chat.addToolApprovalResponse({ id, approved: true })
+    expect(paid).toEqual([5])
+  }
+})
+
+test('W8 a mandate that does not cover the call itself is refused with the reason, and the call can be approved alone', async () => {
+  const { chat, paid, propose } = await payServer()
+  await propose(500)
+  const id = pendingId(chat)
+  const answered = await chat.addToolApprovalResponse({ id, approved: true, mandate: 'to' })
+  expect([answered, paid]).toMatchObject([{ status: 'refused', code: 'approval-mandate-refused' }, []])
+  await chat.addToolApprovalResponse({ id, approved: true })
+  expect(paid).toEqual([500])
 })
 
 test('W15 before choosing a mandate, the page can see which past requests it would have let through', async () => {

@@ -39,7 +39,7 @@ export const mutants = [
   {
     name: 'a grant that was ended while the ledger answered still counts',
     by: 'a session approval is ended while its call waits',
-    edits: [swap(server('gate/grants.ts'), 'revocationsOf(ledger) === before', 'true')],
+    edits: [swap(server('gate/grants.ts'), 'changesOf(ledger) === before', 'true')],
   },
   {
     name: 'a grant is used before the audit trail is told',

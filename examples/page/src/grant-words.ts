@@ -28,24 +28,25 @@ export function grantedSince({ grantedAt }: SessionGrant, today = new Date()): s
 /** How far a mandate is used up; empty for a session approval. */
 export function grantUse({ mandate, usesLeft, expiresAt }: SessionGrant, today = new Date()): string {
   if (mandate === undefined) return ''
-  const { used, budget, lastUsedAt } = mandate
+  const { used, budget, lastUsedAt, decide } = mandate
   const words = [
-    mandate.decide === 'deny' ? `refused ${times(used)}` : `used ${times(used)}`,
+    // A denial counts nothing.
+    decide === 'deny' ? '' : `used ${times(used)}`,
     usesLeft === undefined ? '' : `${usesLeft} left`,
     budget === undefined ? '' : `${budget.spent} of ${budget.total} ${budget.unit} spent`,
     lastUsedAt === undefined ? '' : `last ${timeOf(lastUsedAt, today)}`,
-    `until ${timeOf(expiresAt, today)}`,
+    expiresAt === undefined ? WITHOUT_END : `until ${timeOf(expiresAt, today)}`,
   ]
   return words.filter((word) => word !== '').join(', ')
 }
 
 /** The limits of a mandate that is offered, besides what its label says. */
-export function mandateLimits({ uses, budget, expiresIn }: OfferedMandate, now = new Date()): string {
+export function mandateLimits({ uses, budget, expiresIn, decide }: OfferedMandate, now = new Date()): string {
   const until = expiresIn && new Date(now.getTime() + expiresIn * 1000).toISOString()
   const words = [
     uses === undefined ? '' : `${times(uses)} at most`,
     budget === undefined ? '' : `${budget.total} ${budget.unit} in total`,
-    until ? `until ${timeOf(until, now)}` : '',
+    until ? `until ${timeOf(until, now)}` : decide === 'deny' ? WITHOUT_END : '',
   ]
   return words.filter((word) => word !== '').join(', ')
 }
@@ -55,6 +56,8 @@ export function replayWords({ asked, matched }: MandateReplay, verb: 'allowed' |
   if (asked === 0) return 'There is no earlier request of this kind in this chat.'
   return `Of ${asked} earlier ${asked === 1 ? 'request' : 'requests'} in this chat, it would have ${verb} ${matched.length}.`
 }
+
+const WITHOUT_END = 'until you revoke it'
 
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`)
 

@@ -181,6 +181,6 @@ test('V16 mandates are numbered, with their limits', () => {
   ]
   expect(previewed({ mandates })).toContain(`   For more than this call
    | 1  Mail to the team (10 times at most, 5 EUR in total)
-   | 2  Never⟨U+000A⟩ask
+   | 2  Never⟨U+000A⟩ask (until you revoke it)
 `)
 })

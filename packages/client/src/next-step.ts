@@ -53,6 +53,11 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
       'The changed arguments were not accepted. Nothing was run. Correct them, or answer without changes.',
     next: 'correct',
   },
+  'approval-mandate-refused': {
+    state: 'unused',
+    message: 'The standing approval or denial was not accepted. Nothing was run. Answer for this call alone.',
+    next: 'correct',
+  },
   'approval-not-found': {
     state: 'unclear',
     message: 'The server has forgotten this request. It may or may not have run: check before you ask again.',

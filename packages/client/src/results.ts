@@ -24,8 +24,8 @@ export type SendResult =
  * requests are unanswered, or the run was stopped before the server was known to have it). `closed`: not used; `reason` is the
  * state of a call that the server ended before the answer was sent, else `cancelled` (the conversation was replaced or the client
  * disposed). `refused`: not accepted by the
- * server; the request stays open after `approval-edit-invalid` (answer with other arguments), `approval-not-yours` (`confirm`
- * refused it) and `request-refused` (the whole request was refused). `failed`: its request failed; `retry()` repeats it.
+ * server; the request stays open after `approval-edit-invalid` (answer with other arguments), `approval-mandate-refused` (answer for
+ * this call alone), `approval-not-yours` (`confirm` refused it) and `request-refused` (the whole request was refused). `failed`: its request failed; `retry()` repeats it.
  */
 export type AnswerResult =
   | { readonly status: 'sent' | 'waiting' | 'already-answered' | 'not-found' | 'expired' }

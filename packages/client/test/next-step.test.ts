@@ -12,6 +12,7 @@ import { expect, test } from 'vitest'
 const expected: Readonly<Record<ApprovalErrorCode, Pick<NextStep, 'state' | 'next'>>> = {
   'approval-malformed': { state: 'unused', next: 'ask-again' },
   'approval-edit-invalid': { state: 'unused', next: 'correct' },
+  'approval-mandate-refused': { state: 'unused', next: 'correct' },
   'approval-not-found': { state: 'unclear', next: 'check' },
   'approval-not-yours': { state: 'unused', next: 'sign-in' },
   'approval-tampered': { state: 'unused', next: 'ask-again' },

@@ -51,6 +51,7 @@ export type ErrorCode =
 export const refusalCodes = [
   'approval-malformed',
   'approval-edit-invalid',
+  'approval-mandate-refused',
   'approval-not-found',
   'approval-not-yours',
   'approval-tampered',

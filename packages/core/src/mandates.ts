@@ -2,7 +2,8 @@ import type { MandateBudget } from './messages.js'
 
 /**
  * A condition on one argument of a call, as data. `field` is a key, or the path to a nested one (`['invoice', 'total']`). An argument
- * that is missing, `null` or of another type never matches.
+ * that is missing, `null` or of another type never matches what lets a call through. What refuses or asks (denials, `block`, `ask`) also
+ * matches whatever can't be decided: an argument of another type, an inexact number, a text that could be read in two ways.
  *
  * - `is`: exactly this text, number or boolean. Text is compared character by character.
  * - `in`: one of these.
@@ -30,7 +31,7 @@ export interface MandateOffer {
   readonly where: readonly Constraint[]
   /** How many calls it lets through, with the one it is chosen for. Default: no limit. */
   readonly uses?: number | undefined
-  /** Seconds until it expires. Default: as for session approvals, seven days. */
+  /** Seconds until it expires, at most 100 years. Default: as for session approvals, seven days; a denial never expires. */
   readonly expiresIn?: number | undefined
   /** An amount that its calls may reach together. */
   readonly budget?: MandateBudget | undefined

@@ -54,8 +54,8 @@ export interface SessionGrant {
   readonly scopeKey?: string | undefined
   /** ISO 8601. */
   readonly grantedAt: string
-  /** ISO 8601. */
-  readonly expiresAt: string
+  /** ISO 8601. Absent if it never expires, as a standing denial without `expiresIn`. */
+  readonly expiresAt?: string | undefined
   readonly usesLeft?: number | undefined
   /** What it is limited to, if it is narrower than the tool (see `mandates` of a tool), and how far it is used up. */
   readonly mandate?: GrantedMandate | undefined

@@ -48,6 +48,14 @@ test('one line each for proposal, decision, execution and outcome: to the hook a
   expect(lines[0]?.argumentsHash).toBe(lines[1]?.argumentsHash)
 })
 
+test('the hook gets a copy: what it changes is not written', async () => {
+  const ledger = memoryLedger()
+  const onAudit = (entry: AuditEntry) => void Object.assign(entry, { event: 'refused', decision: 'deny' })
+  const { agent } = audited({}, { ledger, onAudit })
+  await ask(agent, {}, { context })
+  for await (const entry of ledger.auditTrail()) expect(entry).toMatchObject({ event: 'issued' })
+})
+
 test('a denial, a contradiction and a message in the place of an answer have their lines', async () => {
   const denied = audited()
   const { history, first } = await ask(denied.agent, {}, { context })

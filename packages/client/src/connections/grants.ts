@@ -46,7 +46,7 @@ export function withGrants(connection: Connection, url: Endpoint, options: Fetch
 function isGrant(value: unknown): value is SessionGrant {
   return (
     isRecord(value) &&
-    [value.id, value.threadId, value.toolName, value.grantedAt, value.expiresAt].every(
+    [value.id, value.threadId, value.toolName, value.grantedAt, value.expiresAt ?? ''].every(
       (text) => typeof text === 'string',
     )
   )

@@ -18,8 +18,13 @@ export function isRefusal(value: unknown): value is ApprovalErrorCode {
 /** Whether only this answer was refused: the request is open for another (shorter, with other arguments, or from the right user). */
 export function leavesOpen(
   code: string | undefined,
-): code is 'approval-edit-invalid' | 'approval-not-yours' | 'request-refused' {
-  return code === 'approval-edit-invalid' || code === 'approval-not-yours' || code === 'request-refused'
+): code is 'approval-edit-invalid' | 'approval-mandate-refused' | 'approval-not-yours' | 'request-refused' {
+  return (
+    code === 'approval-edit-invalid' ||
+    code === 'approval-mandate-refused' ||
+    code === 'approval-not-yours' ||
+    code === 'request-refused'
+  )
 }
 
 /** Whether nothing is wrong with the answer, and it can be sent again later. */

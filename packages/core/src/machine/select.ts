@@ -100,6 +100,7 @@ function approvalEntry({ approval, state }: CallDraft, again: boolean, runId?: s
     reason,
     scope,
     mandate,
+    mandates,
     input,
     edited,
     preview,
@@ -108,8 +109,9 @@ function approvalEntry({ approval, state }: CallDraft, again: boolean, runId?: s
   } = approval ?? {}
   if (delivery !== 'waiting' && !(again && delivery === 'unknown')) return []
   const isAnswer = approved !== undefined
-  // What the user saw when approving it: the server compares it with what it sent.
-  const seen = approved ? { sentIn: sentIn ?? runId, ...(edited ?? { preview }) } : {}
+  // What the user saw when approving it, or choosing a mandate: the server compares it with what it sent.
+  const offered = mandates?.find((one) => one.id === mandate)
+  const seen = approved || offered ? { sentIn: sentIn ?? runId, offered, ...(edited ?? { preview }) } : {}
   const own = { token, ...seen }
   const metadata = token === undefined ? undefined : { countersign: omitUndefined(own) }
   if (isAnswer ? isTerminal(state) : state !== 'cancelled') return []

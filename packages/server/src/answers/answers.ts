@@ -21,6 +21,8 @@ export interface Answer {
   /** The preview that the page showed, and the proof that the server has computed it for edited arguments. */
   readonly preview?: unknown
   readonly proof?: unknown
+  /** The chosen mandate as the page showed it. */
+  readonly offered?: unknown
   /** The context of the request that brought it. */
   readonly context: RunContext
   /** The call it seems to be for. */
@@ -39,8 +41,8 @@ export function readAnswers(
   // A decision whose call has a result is a record, not an answer.
   const decisions = readDecisions(sites.filter(({ result }) => result === undefined))
   const recorded = decisions.map((decision): Answer => {
-    const { approvalId, token, sentIn, preview, proof, site, ...payload } = decision
-    const sent = { payload, token, sentIn: runId(sentIn), preview, proof }
+    const { approvalId, token, sentIn, preview, proof, offered, site, ...payload } = decision
+    const sent = { payload, token, sentIn: runId(sentIn), preview, proof, offered }
     return { via: 'history', approvalId, status: 'resolved', ...sent, site, context }
   })
   return [...resumed, ...recorded]
@@ -52,8 +54,9 @@ export function answerOf(
   site: CallSite | undefined,
   context: RunContext,
 ): Answer {
-  const { token, sentIn, preview, proof } = getCountersignMetadata(metadata)
-  return { via, approvalId, status, payload, token, sentIn: runId(sentIn), preview, proof, site, context }
+  const { token, sentIn, preview, proof, offered } = getCountersignMetadata(metadata)
+  const sent = { payload, token, sentIn: runId(sentIn), preview, proof, offered }
+  return { via, approvalId, status, ...sent, site, context }
 }
 
 /** The client decides how long its ids are, so a longer one is cut, and compared as cut. */
@@ -71,7 +74,10 @@ export function readDecisions(sites: readonly CallSite[]) {
     if (!isDecided(site.call) || !isRecord(approval) || approvalId === undefined) return []
     const { approved, reason, scope, mandate, input: editedArgs, sentIn, edited } = approval
     const { preview, proof } = isRecord(edited) ? edited : { preview: approval.preview, proof: undefined }
-    const given = { approvalId, approved, reason, scope, mandate, editedArgs, token, sentIn, preview, proof }
+    const offers: readonly unknown[] = Array.isArray(approval.mandates) ? approval.mandates : []
+    const offered = offers.find((one) => isRecord(one) && one.id === mandate)
+    const seen = { preview, proof, offered }
+    const given = { approvalId, approved, reason, scope, mandate, editedArgs, token, sentIn, ...seen }
     return [{ site, ...given }]
   })
 }

@@ -1,12 +1,12 @@
 import { type GateContext, isRecord, type Message, omitUndefined } from '@countersign/core'
-import { readArguments } from '../encoding/canonical.js'
+import { canonicalJson, readArguments } from '../encoding/canonical.js'
 import { isLeft } from '../encoding/hooks.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
 import { mandatesText } from '../gate/mandates.js'
 import { isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
 import type { ApprovalRecord, LedgerAnswer, LedgerEntry } from '../ledger/ledger.js'
-import type { ChosenMandate, OfferedMandates } from '../mandates/offer.js'
+import { type ChosenMandate, exceedsBudget, type OfferedMandates, shownOffer } from '../mandates/offer.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { bindingMatches, mandatesMatch, verifyEdit } from '../tokens/token.js'
 import { type ReadyCall, readCall } from '../tools/call.js'
@@ -24,8 +24,8 @@ export type Settlement = {
   | {
       readonly kind: 'reject'
       readonly answer: LedgerAnswer
-      /** The standing denial that was chosen, and the call as it was shown. */
-      readonly denial?: { readonly mandate: ChosenMandate; readonly call: ReadyCall } | undefined
+      /** The standing denial that was chosen. */
+      readonly denial?: ChosenMandate | undefined
     }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }
   /** Claimed before, by this or another run: the ledger knows the outcome, and nothing is decided again. */
@@ -109,15 +109,15 @@ async function prepareVerdict(
   const mandate = await chosenMandate(scope, verdict, mandates)
   if (mandate === 'not-offered')
     return refuse(verdict, 'approval-malformed', 'The answer chooses a mandate that was not offered for it.')
-  if (decision !== 'approve') {
-    const read = mandate && (await readCall(scope, proposedCall(site, verdict.canonical)))
-    const denial = mandate && read?.ok ? { mandate, call: read.call } : undefined
-    return { kind: 'reject', verdict, answer: answerOf(scope, verdict), denial }
-  }
+  if (mandate === 'not-shown') return refuse(verdict, 'approval-mandate-refused', NOT_SHOWN, 'open')
+  if (decision !== 'approve')
+    return { kind: 'reject', verdict, answer: answerOf(scope, verdict), denial: mandate }
   const gate = gateContext(scope, site.call.id, messages)
   const approved = await readApproved(scope, verdict, gate)
   if ('refusal' in approved) return { kind: 'refuse', verdict, refusal: approved.refusal }
   const { asked, call } = approved
+  if (mandate !== undefined && exceedsBudget(call.input, mandate.offer))
+    return refuse(verdict, 'approval-mandate-refused', ABOVE_BUDGET, 'open')
   // Preview: that of edited arguments is asked for before.
   const { approvals, warn } = scope.settings
   const isEdited = verdict.edits !== undefined && call.tool.preview !== undefined
@@ -134,17 +134,31 @@ async function prepareVerdict(
   return { kind: 'run', verdict, call, asked, answer, approvedPreview, mandate }
 }
 
-/** The mandate that an answer chooses: one of those signed with the request, for this decision, instead of a scope. */
+const NOT_SHOWN =
+  'The mandate is not the one that was sent with the request: approve the call alone, or reload.'
+const ABOVE_BUDGET = 'The budget of this mandate does not cover the call itself: approve the call alone.'
+
+/**
+ * The mandate that an answer chooses: one of those signed with the request, for this decision, instead of a scope. As for a preview, our own
+ * client returns what it has shown.
+ */
 async function chosenMandate(
   { settings }: RunScope,
-  { mandate: id, decision, scope, claims }: VerifiedVerdict,
+  { mandate: id, decision, scope, claims, offered: shown, sentIn }: VerifiedVerdict,
   offered: OfferedMandates | undefined,
-): Promise<ChosenMandate | 'not-offered' | undefined> {
+): Promise<ChosenMandate | 'not-offered' | 'not-shown' | undefined> {
   if (id === undefined) return undefined
   const isSigned = await mandatesMatch(claims, mandatesText(offered), settings.approvals.keyring)
   const offer = isSigned ? offered?.offers.find((one) => one.id === id) : undefined
   const isFor = offer?.decide === 'deny' ? decision === 'deny' : decision === 'approve' && scope === 'once'
-  return offered !== undefined && offer !== undefined && isFor ? { tool: offered.tool, offer } : 'not-offered'
+  if (offered === undefined || offer === undefined || !isFor) return 'not-offered'
+  const isShown = shown === undefined ? sentIn === undefined : isSame(shown, shownOffer(offer))
+  return isShown ? { tool: offered.tool, offer } : 'not-shown'
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  const [written, expected] = [canonicalJson(one), canonicalJson(other)]
+  return written.ok && expected.ok && written.canonical === expected.canonical
 }
 
 /** The call of an approval: as it was shown, and as the user left it. */

@@ -125,7 +125,8 @@ async function decideStart(
   { verdict, asked, call, messages, approvedPreview }: ClaimedCall,
 ): Promise<Start> {
   const { approvals, now, warn } = scope.settings
-  // At the start, in the order of the table in docs/security.md: what was bound, the policy, the preview, the lease, the time.
+  // At the start, in the order of the table in docs/security.md: what was bound, the policy, the preview, the lease,
+  // standing denials, the time.
   const gate = gateContext(scope, call.id, messages)
   if (!(await isStillBound(scope, verdict, asked, gate)))
     return not({ type: 'cancelled', reason: STALE, code: 'approval-stale' })
@@ -135,15 +136,15 @@ async function decideStart(
     leave: scope.leave,
   })
   if (decision === 'block') return not({ type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) })
+  const preview = await computePreview(scope, call, gate)
+  const hash = preview && (await previewHash(verdict.claims, preview.text, approvals.keyring))
+  if (!(await holdsLease(scope, claim))) return not({ type: 'interrupted' })
   if (call.tool.mandates !== undefined) {
-    const standing = await findPermission(scope, call, 'look')
+    const standing = await findPermission(scope, call, 'denial')
     if (standing.kind === 'denied') return not({ type: 'denied', reason: reasonOfDenial(standing.grant) })
     if (standing.kind === 'unknown')
       return not({ type: 'cancelled', reason: UNKNOWN_DENIALS, code: 'ledger-unavailable' })
   }
-  const preview = await computePreview(scope, call, gate)
-  const hash = preview && (await previewHash(verdict.claims, preview.text, approvals.keyring))
-  if (!(await holdsLease(scope, claim))) return not({ type: 'interrupted' })
   // A call that somebody else runs is only handed over here, and can be handed over again.
   if (scope.leave.aborted && call.tool.location === 'server')
     return not({ type: 'cancelled', reason: NOT_STARTED })

@@ -1,7 +1,7 @@
 import type { Message } from '@countersign/core'
 import { unlessLeft } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
-import { grantAnswered } from '../gate/grants.js'
+import { auditGranted, storeDenial, takeDenialBack } from '../gate/grants.js'
 import { isProviderExecuted } from '../history/history.js'
 import type { ClaimResult, LedgerAnswer, StoredOutcome } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
@@ -62,20 +62,34 @@ async function settle(
   if (kind === 'refuse') return settlement.refusal
   if (scope.stop.aborted) return stopped(verdict)
   const holder = randomId('holder_')
-  const { answer } = settlement
+  const { answer, record } = settlement
+  const chosen = kind === 'reject' ? settlement.denial : undefined
+  const denial = record && chosen && (await storeDenial(scope, record, chosen, reasonOf(answer)))
+  if (denial === 'full') return refusalOf(verdict, 'approval-mandate-refused', NO_ROOM, 'open')
+  if (denial === 'failed') return refusalOf(verdict, 'ledger-unavailable', NOT_STORED, 'open')
   const claim = await claimAnswer(scope, verdict.ref, answer, holder)
   if (claim.status === 'claimed') {
     const { revision } = claim
     const step = { ...auditNames({ ref: verdict.ref, call: site.call }), ...auditAnswer(verdict, answer) }
     if (kind === 'run') return runClaimed(scope, { ...settlement, holder, revision, messages, step })
     await auditSettled(scope, step, answer)
-    if (kind === 'reject' && settlement.denial !== undefined)
-      await grantAnswered(scope, { ...settlement.denial, answer, revision, verdict })
+    if (denial !== undefined) await auditGranted(scope, denial)
     const decided = decidedBy(scope, answer, claims.scopes)
     return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided }
   }
+  if (denial !== undefined && VOID.includes(claim.status)) await takeDenialBack(scope, denial)
   if (claim.status === 'interrupted' && kind === 'run') return reclaim(scope, settlement, holder, messages)
   return settledBefore(scope, verdict, claim)
+}
+
+/** How a claim ends if another answer counts. */
+const VOID: readonly ClaimedOrNot['status'][] = ['conflict', 'expired', 'not-issued']
+
+const NO_ROOM = 'There are too many standing denials: revoke some, or deny this call alone.'
+const NOT_STORED = 'The standing denial could not be stored: send the answer again.'
+
+function reasonOf(answer: LedgerAnswer): string | undefined {
+  return 'reason' in answer ? answer.reason : undefined
 }
 
 /** A stop before the claim leaves the answer unused: it can be sent again. */

@@ -19,7 +19,7 @@ import { type IssuedRecords, isReplaced, lookUp } from './records.js'
 /** A verified answer: from this owner, in time, to this server's own request for exactly this call. */
 export interface VerifiedVerdict
   extends Decision,
-    Pick<Answer, 'via' | 'sentIn' | 'payload' | 'preview' | 'proof'> {
+    Pick<Answer, 'via' | 'sentIn' | 'payload' | 'preview' | 'proof' | 'offered'> {
   readonly kind: 'verified'
   readonly ref: ApprovalRef
   readonly approvalId: string
@@ -70,7 +70,7 @@ async function verifyAnswer(
   answer: Answer,
   issued: IssuedRecords,
 ): Promise<VerifiedVerdict | Refusal> {
-  const { approvalId, via, payload, context, sentIn, preview, proof } = answer
+  const { approvalId, via, payload, context, sentIn, preview, proof, offered } = answer
   const { requireToken } = scope.settings.approvals
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   let { site } = answer
@@ -113,7 +113,7 @@ async function verifyAnswer(
   // Answer: only `approved: true` approves.
   const decision = readDecision(answer)
   if (decision === undefined) return refuse('approval-malformed', MALFORMED)
-  const said = { ...decision, via, payload, context, sentIn, preview, proof }
+  const said = { ...decision, via, payload, context, sentIn, preview, proof, offered }
   const { claims } = verified
   // Preview: what the page showed is what was sent. `prepareVerdicts` checks that of edited arguments.
   const isApproved = decision.decision === 'approve' && decision.edits === undefined

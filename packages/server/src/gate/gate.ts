@@ -13,7 +13,8 @@ import type { AgentTool } from '../tools/toolkit.js'
 export type GateDecision =
   /** `approved`: the application's policy allowed it, so the tool's own rule was not evaluated. */
   | { readonly kind: 'run'; readonly approved: boolean }
-  | { readonly kind: 'ask'; readonly reason?: string | undefined }
+  /** `byTool`: the tool's own rule requires it. */
+  | { readonly kind: 'ask'; readonly reason?: string | undefined; readonly byTool?: true }
   | { readonly kind: 'block'; readonly reason: string | undefined }
 
 /**
@@ -40,7 +41,7 @@ export async function decideGate(
     case undefined: {
       const { needed } = options
       const asks = isProviders || (needed ?? (await needsApproval(call.tool, call.input, context, options)))
-      return asks ? { kind: 'ask' } : { kind: 'run', approved: false }
+      return asks ? { kind: 'ask', byTool: true } : { kind: 'run', approved: false }
     }
     default:
       return policy.decision satisfies never
@@ -148,7 +149,8 @@ export async function recordShadow(
   const { approvals, warn } = scope.settings
   if (approvals.shadow === undefined) return
   // The tool's own rule is evaluated once, unless the policy decided instead of it.
-  const needed = decided.kind === 'run' && !decided.approved ? false : undefined
+  const ruled = decided.kind === 'run' ? !decided.approved : decided.kind === 'ask' && decided.byTool
+  const needed = ruled ? decided.kind === 'ask' : undefined
   const shadow = await decideGate(call, context, {
     policy: approvals.shadow,
     ...{ warn, needed, leave: scope.leave },

@@ -9,8 +9,8 @@ import { copyOf } from '../encoding/copy.js'
 import { isLeft, type Outside } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
-import { type Grant, type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
-import type { Ledger, LedgerAnswer } from '../ledger/ledger.js'
+import { type Grant, type GrantKey, type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
+import type { ApprovalRecord, Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import type { ChosenMandate } from '../mandates/offer.js'
 import { audit } from '../scope/audit.js'
 import { isOfRun, type RunScope } from '../scope/scope.js'
@@ -31,27 +31,38 @@ export type Permission =
   | { readonly kind: 'unknown' }
 
 /**
- * Finds the mandate or session grant that decides about a call. `use` consumes one use of it and is the last step before the start: a
- * revocation that reaches the ledger before it wins, and so does one that this process has made while the ledger's reply was on its way.
+ * Finds the mandate or session grant that decides about a call; for the purpose `denial`, only what refuses it. `use` consumes one use of it
+ * and is the last step before the start: a revocation or a denial that reaches the ledger before it wins, and so does one that this process
+ * has made while the ledger's reply was on its way.
  */
 export async function findPermission(
   scope: RunScope,
   call: ReadyCall,
-  purpose: 'look' | 'use',
+  purpose: 'look' | 'use' | 'denial',
+  isFirst = true,
 ): Promise<Permission> {
-  // Providers require approval for each call. A tool of one step is not the one that the grant was given for.
-  if (scope.owner === null || call.tool.location === 'provider' || !isOfRun(scope, call)) return NONE
+  // Providers require approval for each call. A tool of one step is not the one that a grant was given for; a denial counts all the same.
+  const isDenial = purpose === 'denial'
+  if (scope.owner === null || call.tool.location === 'provider') return NONE
+  if (!isDenial && !isOfRun(scope, call)) return NONE
   const { epoch, ledger } = scope.settings.approvals
-  const before = revocationsOf(ledger)
+  const before = changesOf(ledger)
   // Not derived from the call: a client that repeats its ids must not get a use for nothing.
   const callKey = randomId('')
   try {
     const asked = await mandateCall(scope, call, callKey)
-    const mandate = asked && (await ledger.findMandate?.(asked, purpose))
+    const reads = isDenial ? 'look' : purpose
+    const mandate = asked && (await ledger.findMandate?.(asked, reads))
     if (mandate?.approved === false) return { kind: 'denied', grant: mandate }
-    const grant = mandate ?? (await ledger.findGrant(grantKey(scope, scope.owner, call), purpose))
+    const grant =
+      isDenial || mandate !== undefined
+        ? mandate
+        : await ledger.findGrant(grantKey(scope, scope.owner, call), reads)
+    const isCurrent = changesOf(ledger) === before
+    if (!isCurrent && purpose !== 'use')
+      return isFirst ? await findPermission(scope, call, purpose, false) : { kind: 'unknown' }
     if (grant?.approved !== true || grant.grantedAt < epoch) return NONE
-    if (revocationsOf(ledger) === before) return { kind: 'granted', grant, callKey }
+    if (isCurrent) return { kind: 'granted', grant, callKey }
     if (mandate !== undefined) await returnUse(scope, call, callKey)
     return NONE
   } catch (error) {
@@ -88,8 +99,9 @@ export async function auditGrant(
   await audit(scope, { event: 'claimed', toolCallId, toolName, arguments: canonical, ...said })
 }
 
+/** A mandate as the audit trail names it. Its label may contain arguments, so only the keyed hash is written. */
 function mandateName({ id, terms }: Grant) {
-  return terms === undefined ? {} : { mandate: { id, label: terms.label } }
+  return terms === undefined ? {} : { mandate: { id }, shown: JSON.stringify(terms.label) }
 }
 
 /** The standing decision behind a result. Nothing for a session grant. */
@@ -100,7 +112,7 @@ export function decidedByGrant(grant: Grant): ApprovalDecided | undefined {
     by: 'person',
     subject: grant.owner,
     at: new Date(grant.grantedAt).toISOString(),
-    ...mandateName(grant),
+    mandate: { id: grant.id, label: grant.terms.label },
   }
 }
 
@@ -109,11 +121,15 @@ export function reasonOfDenial({ terms }: Grant): string | undefined {
   return terms?.reason ?? terms?.label
 }
 
-const revocations = new WeakMap<Ledger, number>()
+const changes = new WeakMap<Ledger, number>()
 
-/** How many revocations of a ledger's session grants this process has made. */
-function revocationsOf(ledger: Ledger): number {
-  return revocations.get(ledger) ?? 0
+/** How many revocations and standing denials this process has stored in a ledger. */
+function changesOf(ledger: Ledger): number {
+  return changes.get(ledger) ?? 0
+}
+
+function countChange(ledger: Ledger): void {
+  changes.set(ledger, changesOf(ledger) + 1)
 }
 
 /** A claimed answer, and the call that it decides about. */
@@ -127,44 +143,88 @@ interface GrantingAnswer {
 }
 
 /**
- * Stores what an answer grants beyond its call: a session grant, keyed by the arguments that ran, or the mandate that was chosen. If that
+ * Stores what an approval grants beyond its call: a session grant, keyed by the arguments that ran, or the mandate that was chosen. If that
  * fails, the answer counts for its call alone.
  */
 export async function grantAnswered(scope: RunScope, granting: GrantingAnswer): Promise<void> {
-  const { answer, call, revision } = granting
   if (scope.owner === null) return
   const { approvals, warn } = scope.settings
+  const { call, revision } = granting
   try {
     const request = await grantRequest(scope, scope.owner, granting)
     if (request === undefined) return
-    const approved = answer.decision === 'approve'
-    const granted = await approvals.ledger.grant({ ...request, approved, revision })
-    if (granted.status !== 'granted') return
-    await audit(scope, { event: 'granted', toolName: call.name, ...mandateName(granted.grant) })
+    const granted = await approvals.ledger.grant({ ...request, approved: true, revision })
+    if (granted.status === 'granted') await auditGranted(scope, granted.grant)
   } catch (error) {
     warn(`No session grant could be made for ${call.name}.`, error)
   }
 }
 
+/** Records in the audit trail that a grant, a mandate or a standing denial was stored. */
+export async function auditGranted(scope: RunScope, grant: Grant): Promise<void> {
+  await audit(scope, { event: 'granted', toolName: grant.toolName, ...mandateName(grant) })
+}
+
 async function grantRequest(
   scope: RunScope,
   owner: string,
-  { answer, call, verdict, mandate }: GrantingAnswer,
+  { answer, call, verdict: { approvalId }, mandate }: GrantingAnswer,
 ): Promise<Omit<GrantRequest, 'approved'> | undefined> {
-  if (mandate === undefined) {
-    const isSession = answer.decision === 'approve' && answer.scope === 'session'
-    return isSession ? grantKey(scope, owner, call) : undefined
+  if (mandate !== undefined) {
+    const tool = { toolName: call.name, toolServer: call.tool.toolServer }
+    const request = await mandateRequest({ owner, threadId: scope.threadId, ...tool }, mandate, approvalId)
+    return { ...request, call: await mandateCall(scope, call, approvalId) }
   }
-  const { approvalId } = verdict
-  const { tool, offer } = mandate
+  const isSession = answer.decision === 'approve' && answer.scope === 'session'
+  return isSession ? grantKey(scope, owner, call) : undefined
+}
+
+async function mandateRequest(
+  key: Omit<GrantKey, 'scopeKey'>,
+  { tool, offer }: ChosenMandate,
+  approvalId: string,
+  reason?: string,
+): Promise<Omit<GrantRequest, 'approved'>> {
   const { label, where, budget, uses, expiresIn } = offer
-  const reason = 'reason' in answer ? answer.reason : undefined
   return {
-    ...{ owner, threadId: scope.threadId, toolName: call.name, toolServer: call.tool.toolServer },
-    scopeKey: await sha256(mandatesText({ tool, offers: [offer] }) ?? ''),
+    ...{ ...key, scopeKey: await sha256(mandatesText({ tool, offers: [offer] }) ?? '') },
     ...{ uses, ttl: expiresIn === undefined ? undefined : expiresIn * 1000 },
     terms: { label, where, budget, tool, approvalId, reason },
-    call: await mandateCall(scope, call, approvalId),
+  }
+}
+
+/**
+ * Stores the standing denial that was chosen with an answer, before the answer is claimed: if it can't be stored, the request stays open, and
+ * the same answer can be sent again. Storing it again changes nothing. A revocation of something else does not void it.
+ */
+export async function storeDenial(
+  scope: RunScope,
+  { threadId, approvalId, toolName, toolServer }: ApprovalRecord,
+  denial: ChosenMandate,
+  reason: string | undefined,
+): Promise<Grant | 'full' | 'failed'> {
+  const { approvals, warn } = scope.settings
+  if (scope.owner === null) return 'failed'
+  try {
+    const key = { owner: scope.owner, threadId, toolName, toolServer }
+    const request = await mandateRequest(key, denial, approvalId, reason)
+    const granted = await approvals.ledger.grant({ ...request, approved: false })
+    countChange(approvals.ledger)
+    if (granted.status === 'granted') return granted.grant
+    warn(`A standing denial for ${toolName} could not be stored: ${granted.status}.`)
+    return granted.status === 'full' ? 'full' : 'failed'
+  } catch (error) {
+    warn(`A standing denial for ${toolName} could not be stored.`, error)
+    return 'failed'
+  }
+}
+
+/** Removes a standing denial whose answer did not count. If that fails it stays, listed and revocable: better one refusal too many. */
+export async function takeDenialBack({ settings }: RunScope, { id, owner }: Grant): Promise<void> {
+  try {
+    await settings.approvals.ledger.revoke({ owner, id })
+  } catch (error) {
+    settings.warn('A standing denial could not be taken back; it counts.', error)
   }
 }
 
@@ -226,8 +286,9 @@ export function sessionGrants(settings: AgentSettings, outside: Outside): Sessio
     })
   const list: SessionGrants['list'] = async (subject, threadId) => {
     const grants = await reached(ledger.list(subject, threadId))
-    const isInForce = (grant: Grant) => grant.approved || grant.terms !== undefined
-    return grants.filter((grant) => isInForce(grant) && grant.grantedAt >= epoch)
+    const isInForce = ({ approved, terms, grantedAt }: Grant) =>
+      approved ? grantedAt >= epoch : terms !== undefined
+    return grants.filter(isInForce)
   }
   return {
     list,
@@ -235,15 +296,16 @@ export function sessionGrants(settings: AgentSettings, outside: Outside): Sessio
       outside((leave) => reached(replayMandate(settings, subject, request, leave)), gone),
     async revoke(subject, { threadId, id } = {}, gone) {
       const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
-      await reached(ledger.revoke({ owner: subject, threadId, id }))
-      revocations.set(ledger, revocationsOf(ledger) + 1)
+      const removed = await reached(ledger.revoke({ owner: subject, threadId, id }))
+      countChange(ledger)
       await outside(async (leave) => {
         for (const grant of ended) {
           const scope = { settings, owner: subject, threadId: grant.threadId, leave }
           await audit(scope, { event: 'revoked', toolName: grant.toolName, ...mandateName(grant) })
         }
       }, gone)
-      return ended.length
+      // One whose last use is being taken is not listed, but removed.
+      return id === undefined ? ended.length : removed
     },
   }
 }

@@ -1,7 +1,7 @@
 import { CountersignError, type MandateReplay } from '@countersign/core'
 import { newGrant } from '../ledger/grant-row.js'
 import type { LedgerEntry } from '../ledger/ledger.js'
-import { type MandateGrant, useMandate } from '../ledger/mandate-row.js'
+import { findDenial, type MandateGrant, useMandate } from '../ledger/mandate-row.js'
 import type { AgentSettings } from '../scope/settings.js'
 import { readCall } from '../tools/call.js'
 import type { Toolkit } from '../tools/toolkit.js'
@@ -49,12 +49,15 @@ export async function replayMandate(
   const terms = { label, where, budget, tool, approvalId }
   const key = { owner, threadId, toolName, toolServer, scopeKey: '' }
   const fresh = newGrant({ ...key, approved: offer.decide !== 'deny', uses, terms }, 0, 1)
-  let mandates: readonly MandateGrant[] = fresh.terms === undefined ? [] : [{ ...fresh, terms: fresh.terms }]
+  const given: readonly MandateGrant[] = fresh.terms === undefined ? [] : [{ ...fresh, terms: fresh.terms }]
+  const [denials, approvals] = fresh.approved ? [[], given] : [given, []]
+  let mandates: readonly MandateGrant[] = approvals
   const matched: MandateReplay['matched'][number][] = []
   for (const entry of past) {
     const input = await inputOf({ toolkit: settings.toolkit, leave }, entry, tool)
     const call = input && { ...key, tool, input: input.value, callKey: entry.record.approvalId, since: 0 }
-    const { found, left } = call === undefined ? {} : useMandate(mandates, call, 'use', 0)
+    if (call === undefined) continue
+    const { found = findDenial(denials, call, 0), left } = useMandate(mandates, call, 'use', 0)
     mandates = left ?? mandates
     if (found !== undefined) matched.push(describe(entry))
   }

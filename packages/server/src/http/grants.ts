@@ -1,6 +1,7 @@
 import { type GrantedMandate, omitUndefined, type SessionGrant } from '@countersign/core'
 import { MAX_REPLAYED } from '../gate/replay.js'
 import type { Grant, Mandate } from '../ledger/grant.js'
+import { NEVER } from '../ledger/ledger.js'
 import type { Agent } from '../run/agent.js'
 import { type RunContext, subjectOf } from '../scope/run-context.js'
 import { json } from './http.js'
@@ -81,9 +82,9 @@ function toSessionGrant(grant: Grant): SessionGrant {
   return {
     ...{ id, threadId, toolName },
     grantedAt: new Date(grantedAt).toISOString(),
-    expiresAt: new Date(expiresAt).toISOString(),
     ...omitUndefined({
       ...{ toolServer, usesLeft },
+      expiresAt: expiresAt < NEVER ? new Date(expiresAt).toISOString() : undefined,
       scopeKey: terms === undefined && scopeKey !== toolName ? scopeKey : undefined,
       mandate: terms && toGrantedMandate(grant, terms),
     }),

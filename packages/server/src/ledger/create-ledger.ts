@@ -1,7 +1,8 @@
-import { CountersignError } from '@countersign/core'
+import { CountersignError, frozen } from '@countersign/core'
 import { checkKnown, type Rules, wholeNumber } from '../encoding/check-options.js'
+import { copyOf } from '../encoding/copy.js'
 import type { Grant, GrantKey, GrantResult } from './grant.js'
-import { isLive, matches, newGrant, takeGrant } from './grant-row.js'
+import { matches, newGrant, takeGrant } from './grant-row.js'
 import {
   type ApprovalRecord,
   type ApprovalRef,
@@ -29,12 +30,15 @@ import {
   stateAt,
   unavailable,
 } from './ledger-row.js'
-import { addMandate, type MandateGrant, returnUse, useMandate } from './mandate-row.js'
+import { addMandate, findDenial, type MandateGrant, returnUse, useMandate } from './mandate-row.js'
 import type { Change, Row, RowStore, StoredRow } from './row-store.js'
 
 /** Limits of every ledger. */
 export interface LedgerLimits {
-  /** Grants kept per owner; the oldest is dropped first. Default 1,000. */
+  /**
+   * Grants kept per owner; the oldest is dropped first. Default 1,000. Standing denials are counted by themselves, by tool and conversation, and
+   * are never dropped: a new one is refused.
+   */
   readonly maxGrantsPerOwner?: number | undefined
   /** Lifetime of a grant whose request has none, in milliseconds. Default seven days. */
   readonly grantTtl?: number | undefined
@@ -91,12 +95,10 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     })
   }
 
-  async function grantsOf(
-    owner: string,
-  ): Promise<{ readonly grants: readonly Grant[]; readonly now: number }> {
-    const { rows, now } = await store.list(owner, GRANTS)
-    const grants = rows.flatMap(grantsIn)
-    return { grants: grants.filter((grant) => isLive(grant, now)), now }
+  /** An owner's grants that have not expired. */
+  async function grantsOf(owner: string): Promise<readonly Grant[]> {
+    const lists = await Promise.all([GRANTS, DENIALS].map((list) => store.list(owner, list)))
+    return lists.flatMap(({ rows, now }) => rows.flatMap(grantsIn).filter(({ expiresAt }) => now < expiresAt))
   }
 
   return {
@@ -138,8 +140,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     async claim(ref, answer, holder, leaseMs) {
       // Only these answers lead to a grant.
       const leadsToGrant =
-        (answer.decision === 'approve' && (answer.scope === 'session' || answer.mandate !== undefined)) ||
-        (answer.decision === 'deny' && answer.mandate !== undefined)
+        answer.decision === 'approve' && (answer.scope === 'session' || answer.mandate !== undefined)
       // Read before the claim, so that any later revocation changes it.
       const revision = leadsToGrant ? await revisionOf(ref.owner) : 0
       const decide = (entry: LedgerEntry, now: number) =>
@@ -176,16 +177,18 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       store.changed && ((ref, signal) => store.changed?.(ref.owner, approvalKey(ref), signal) ?? never()),
 
     async grant(request) {
-      const key = request.terms === undefined ? grantKey(request) : mandatesKey(request)
-      return store.update<GrantResult>(request.owner, [key, REVISION], ([row, stored], now) => {
+      return store.update<GrantResult>(request.owner, [keyOf(request), REVISION], ([row, stored], now) => {
         const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
         if (isRevoked) return { result: { status: 'revoked' } }
         const grant = newGrant(request, now, grantTtl)
-        if (isMandate(grant)) {
-          const left = addMandate(mandatesOf(row), grant, request.call, now)
-          return { result: { status: 'granted', grant }, row: left && mandatesRow(left), newest: maxGrants }
-        }
-        return { result: { status: 'granted', grant }, row: grantRow(grant), newest: maxGrants }
+        // A copy: what is cached is decided by.
+        const result = { status: 'granted', grant: copyOf(grant) } as const
+        if (!isMandate(grant)) return { result, row: grantRow(grant), newest: maxGrants }
+        const left = addMandate(mandatesOf(row), grant, request.call, now)
+        if (left === 'full') return { result: FULL }
+        if (grant.approved) return { result, row: left && mandatesRow(left), newest: maxGrants }
+        const more = row === undefined ? { rows: maxGrants, bytes: Number.MAX_SAFE_INTEGER } : undefined
+        return { result, row: left && denialsRow(left), room: more, whenFull: FULL }
       })
     },
 
@@ -197,9 +200,12 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     },
 
     async findMandate(call, purpose) {
-      return store.update(call.owner, [mandatesKey(call)], ([row], now): Change<Grant | undefined> => {
+      const keys = [mandatesKey(call), denialsKey(call)]
+      return store.update(call.owner, keys, ([row, denials], now): Change<Grant | undefined> => {
+        const denial = findDenial(mandatesOf(denials), call, now)
+        if (denial !== undefined) return { result: copyOf(denial) }
         const { found, left } = useMandate(mandatesOf(row), call, purpose, now)
-        return { result: found, row: left && mandatesRow(left) }
+        return { result: copyOf(found), row: left && mandatesRow(left) }
       })
     },
 
@@ -213,24 +219,23 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     async revoke(selector) {
       const { owner } = selector
       await store.update(owner, [REVISION], () => ({ result: undefined, row: null }))
-      const { grants } = await grantsOf(owner)
       let removed = 0
-      for (const grant of grants.filter((one) => matches(one, selector))) {
-        const key = isMandate(grant) ? mandatesKey(grant) : grantKey(grant)
-        removed += await store.update(owner, [key], ([row]) => {
+      // Used up ones as well: a use that is given back must not bring one back.
+      for (const grant of (await grantsOf(owner)).filter((one) => matches(one, selector))) {
+        removed += await store.update(owner, [keyOf(grant)], ([row]) => {
           const before = row === undefined ? [] : grantsIn(row)
           const left = before.filter(({ id }) => id !== grant.id).filter(isMandate)
           if (left.length === before.length) return { result: 0 }
-          return { result: 1, row: left.length === 0 ? null : mandatesRow(left) }
+          const rowOf = grant.approved ? mandatesRow : denialsRow
+          return { result: 1, row: left.length === 0 ? null : rowOf(left) }
         })
       }
       return removed
     },
 
     async list(owner, threadId) {
-      const { grants } = await grantsOf(owner)
-      return grants
-        .filter((grant) => threadId === undefined || grant.threadId === threadId)
+      return (await grantsOf(owner))
+        .filter((grant) => grant.usesLeft !== 0 && (threadId === undefined || grant.threadId === threadId))
         .sort((one, other) => one.grantedAt - other.grantedAt)
     },
 
@@ -257,6 +262,11 @@ const REVISION = 'revision'
 const REVISION_MS = 35 * 24 * 60 * 60 * 1000
 
 const GRANTS = 'grants'
+
+/** By themselves, so that no grant takes the place of a denial. */
+const DENIALS = 'denials'
+
+const FULL = { status: 'full' } as const
 
 /** A random number, practically never used before. */
 function newRevision(): number {
@@ -295,16 +305,26 @@ function mandatesKey({ threadId, toolServer, toolName }: Omit<GrantKey, 'scopeKe
   return ledgerKey('mandates', threadId, toolServer, toolName)
 }
 
+/** The same for its standing denials. */
+function denialsKey({ threadId, toolServer, toolName }: Omit<GrantKey, 'scopeKey'>): string {
+  return ledgerKey('denials', threadId, toolServer, toolName)
+}
+
+function keyOf(grant: Pick<Grant, keyof GrantKey | 'approved'> & { readonly terms?: unknown }): string {
+  if (grant.terms === undefined) return grantKey(grant)
+  return grant.approved ? mandatesKey(grant) : denialsKey(grant)
+}
+
 function mandatesRow(mandates: readonly MandateGrant[]): Row {
   const state = JSON.stringify({ mandates })
   remember(state, mandates)
-  return {
-    record: '',
-    state,
-    list: GRANTS,
-    keptUntil: Math.max(...mandates.map(({ expiresAt }) => expiresAt)),
-    expendable: true,
-  }
+  const keptUntil = Math.max(...mandates.map(({ expiresAt }) => expiresAt))
+  return { record: '', state, list: GRANTS, keptUntil, expendable: true }
+}
+
+/** Never dropped to make room: the calls that it refuses would run. */
+function denialsRow(denials: readonly MandateGrant[]): Row {
+  return { ...mandatesRow(denials), list: DENIALS, expendable: false }
 }
 
 /** The states of mandates that were read or written last, parsed: each call of their tool reads them. By their text, so none is out of date. */
@@ -325,9 +345,10 @@ function mandatesOf(row: StoredRow | undefined): readonly MandateGrant[] {
   return parsedMandates.get(row.state) ?? remember(row.state, JSON.parse(row.state).mandates)
 }
 
-/** The grants of one row of an owner's list: one, or all mandates of a tool. */
+/** The grants of one row of an owner's list: one, or all mandates of a tool. Parsed anew, because callers get them. */
 function grantsIn(row: StoredRow): readonly Grant[] {
-  return row.state.startsWith('{"mandates":') ? mandatesOf(row) : [JSON.parse(row.state)]
+  const parsed = JSON.parse(row.state)
+  return row.state.startsWith('{"mandates":') ? parsed.mandates : [parsed]
 }
 
 function isMandate(grant: Grant): grant is MandateGrant {
@@ -357,13 +378,13 @@ function undoClaim(
   return { undo: { row: approvalRow(record, before), until: state.leaseUntil } }
 }
 
-/** Parsed rows that are still in memory: a run reads all open rows of its thread. */
+/** Parsed rows that are still in memory: a run reads all open rows of its thread. Frozen: callers get them. */
 const entries = new WeakMap<StoredRow, LedgerEntry>()
 
 function entryOf(row: StoredRow): LedgerEntry {
   const known = entries.get(row)
   if (known !== undefined) return known
-  const entry = { record: JSON.parse(row.record), state: joinState(row.state, row.words) }
+  const entry = frozen({ record: JSON.parse(row.record), state: joinState(row.state, row.words) })
   entries.set(row, entry)
   return entry
 }

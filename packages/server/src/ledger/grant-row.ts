@@ -1,15 +1,21 @@
+import { copyOf } from '../encoding/copy.js'
 import { randomId } from '../encoding/ids.js'
 import type { Grant, GrantRequest, GrantSelector } from './grant.js'
+import { NEVER } from './ledger.js'
 
-/** Creates the grant for a request at `now`; `ttl` is the lifetime if the request has none. Milliseconds. */
+/**
+ * Creates the grant for a request at `now`; `ttl` is the lifetime if the request has none, in milliseconds. A standing denial without one
+ * never ends: what it refuses would run.
+ */
 export function newGrant(request: GrantRequest, now: number, ttl: number): Grant {
   const { owner, threadId, toolName, toolServer, scopeKey, approved, uses, terms } = request
+  const lifetime = terms !== undefined && !approved ? NEVER : ttl
   return {
     ...{ id: randomId('grant_'), owner, threadId, toolName, toolServer, scopeKey, approved },
     grantedAt: now,
-    expiresAt: now + (request.ttl ?? ttl),
+    expiresAt: Math.min(now + (request.ttl ?? lifetime), NEVER),
     usesLeft: uses,
-    ...(terms !== undefined && { terms: { ...terms, used: 0, spent: 0, recent: [] } }),
+    ...(terms !== undefined && { terms: { ...copyOf(terms), used: 0, spent: 0, recent: [] } }),
   }
 }
 

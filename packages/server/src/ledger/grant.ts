@@ -34,7 +34,7 @@ export function scopeKeyText(key: string | number | boolean): string {
 export interface GrantRequest extends GrantKey {
   /** `false` stores a denial for display; it never allows anything. */
   readonly approved: boolean
-  /** Milliseconds from now. Default: the ledger's `grantTtl`. */
+  /** Milliseconds from now. Default: the ledger's `grantTtl`; a standing denial never ends. */
   readonly ttl?: number | undefined
   /** How often the grant may be used. Default: without limit until it expires. */
   readonly uses?: number | undefined
@@ -54,7 +54,7 @@ export interface MandateTerms {
   readonly label: string
   readonly where: readonly Constraint[]
   readonly budget?: MandateBudget | undefined
-  /** The digest of the tool's schema and version. With another one, the mandate does not apply. */
+  /** The digest of the tool's schema and version. With another one, a mandate does not apply; a denial still does. */
   readonly tool: string
   /** The approval that it was chosen with. */
   readonly approvalId: string
@@ -81,7 +81,7 @@ export interface MandateCall extends Omit<GrantKey, 'scopeKey'> {
   readonly input: unknown
   /** Identifies the call, so that it counts once. */
   readonly callKey: string
-  /** Mandates from before this moment do not apply. Milliseconds since the epoch. */
+  /** Mandates from before this moment do not apply; denials do. Milliseconds since the epoch. */
   readonly since: number
 }
 
@@ -101,6 +101,8 @@ export type GrantResult =
   | { readonly status: 'granted'; readonly grant: Grant }
   /** A revocation came after the verdict was claimed. */
   | { readonly status: 'revoked' }
+  /** There is no room for another standing denial: none is dropped for it. */
+  | { readonly status: 'full' }
   /** This ledger keeps no grants: the scope `session` counts as `once`. */
   | { readonly status: 'unsupported' }
 

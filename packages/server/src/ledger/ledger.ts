@@ -223,13 +223,13 @@ export interface AuditEntry {
   readonly argumentsHash?: string | undefined
   /** The arguments as `redact` left them for the user to read. Absent if `redact` changes nothing or is not set. */
   readonly view?: unknown
-  /** With `issued`: the keyed hash of everything the user was shown except the token, as RFC 8785 JSON. */
+  /** With `issued`: the keyed hash of everything the user was shown except the token, as RFC 8785 JSON. With `mandate`: that of its label. */
   readonly shownHash?: string | undefined
   readonly decision?: LedgerAnswer['decision'] | undefined
   readonly scope?: ApprovalScope | undefined
   readonly edited?: boolean | undefined
   /** The mandate that was chosen, or that let the call through or refused it. */
-  readonly mandate?: { readonly id: string; readonly label: string } | undefined
+  readonly mandate?: { readonly id: string } | undefined
   /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant or a mandate allowed the call. */
   readonly via?: string | undefined
   readonly code?: ApprovalErrorCode | undefined

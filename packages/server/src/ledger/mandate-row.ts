@@ -1,12 +1,15 @@
 import { amountOf, spend } from '../mandates/budget.js'
-import { meetsAll } from '../mandates/constraint.js'
+import { mayMeetAll, meetsAll } from '../mandates/constraint.js'
 import type { Grant, Mandate, MandateCall } from './grant.js'
 import { isLive } from './grant-row.js'
 
 /** A grant that is narrower than its tool. */
 export type MandateGrant = Grant & { readonly terms: Mandate }
 
-/** Mandates of one tool in one conversation; the oldest are dropped first, standing denials last. They share a row, because each call is matched with all. */
+/**
+ * Mandates of one tool in one conversation, and as many standing denials: the oldest mandates are dropped first, denials never. They share a
+ * row, because each call is matched with all.
+ */
 const MAX_MANDATES = 64
 
 /**
@@ -21,7 +24,19 @@ export interface MandateUse {
   readonly left?: readonly MandateGrant[] | undefined
 }
 
-/** The denial that refuses a call, or else the oldest mandate that lets it through. `use` counts the use and debits the budget. */
+/**
+ * The denial that may refuse a call. A new version of its tool, and an epoch, end mandates; a denial is safe to keep, so it stays, and it
+ * refuses what can't be decided.
+ */
+export function findDenial(
+  denials: readonly MandateGrant[],
+  { input }: MandateCall,
+  now: number,
+): MandateGrant | undefined {
+  return denials.find((grant) => isLive(grant, now) && mayMeetAll(input, grant.terms.where))
+}
+
+/** The oldest mandate that lets a call through. `use` counts the use and debits the budget. */
 export function useMandate(
   mandates: readonly MandateGrant[],
   call: MandateCall,
@@ -30,8 +45,6 @@ export function useMandate(
 ): MandateUse {
   const again = mandates.find(({ terms }) => terms.recent.some(([key]) => key === call.callKey))
   const applying = mandates.filter((grant) => applies(grant, call, now))
-  const denial = applying.find(({ approved }) => !approved)
-  if (denial !== undefined) return { found: denial }
   // A use whose reply was lost is not counted twice.
   if (purpose === 'use' && again !== undefined) return { found: again }
   for (const grant of applying) {
@@ -90,20 +103,19 @@ export function returnUse(
 }
 
 /**
- * The mandates with a new one, which replaces an earlier one with the same terms. The call that it was chosen for counts, if it
- * matches. Undefined if it was added before, for the same approval.
+ * The mandates, or the denials, with a new one, which replaces an earlier one with the same terms. The call that a mandate was chosen for
+ * counts, if it matches. Undefined if it was added before, for the same approval; `full` if it is a denial without room.
  */
 export function addMandate(
   mandates: readonly MandateGrant[],
   grant: MandateGrant,
   call: MandateCall | undefined,
   now: number,
-): readonly MandateGrant[] | undefined {
+): readonly MandateGrant[] | 'full' | undefined {
   const { approvalId } = grant.terms
   if (mandates.some(({ terms }) => terms.approvalId === approvalId)) return undefined
   const first = call && grant.approved && applies(grant, call, now) ? charged(grant, call, now) : undefined
   const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
-  // Standing denials go last: a dropped one would let calls run.
-  const all = [...others, first ?? grant]
-  return [...all.filter((one) => one.approved), ...all.filter((one) => !one.approved)].slice(-MAX_MANDATES)
+  if (!grant.approved && others.length >= MAX_MANDATES) return 'full'
+  return [...others, first ?? grant].slice(-MAX_MANDATES)
 }

@@ -1,6 +1,6 @@
 import { type Constraint, CountersignError, isRecord } from '@countersign/core'
 import { inWords } from '../encoding/in-words.js'
-import { type Base, isUnder, readBase } from './under.js'
+import { type Base, isUnder, mayBeUnder, plainText, readBase } from './under.js'
 
 /**
  * Whether validated arguments meet every constraint. `[]` is met by everything.
@@ -16,14 +16,35 @@ export function meetsAll(input: unknown, where: readonly Constraint[]): boolean 
   return where.every((constraint) => meets(valueAt(input, constraint.field), constraint))
 }
 
-/** An argument by its key or path: own members of plain objects only. */
-export function valueAt(input: unknown, field: Constraint['field']): unknown {
+/**
+ * Whether arguments may meet every constraint: all that {@link meetsAll} finds, and whatever can't be decided. For what refuses or asks, where
+ * a wrong "no" would let a call run. Only an argument that is missing or `null`, or surely another value, does not meet a constraint.
+ */
+export function mayMeetAll(input: unknown, where: readonly Constraint[]): boolean {
+  return where.every((constraint) => {
+    const value = valueAt(input, constraint.field, UNDECIDED)
+    return value === UNDECIDED || (value !== undefined && value !== null && mayMeet(value, constraint))
+  })
+}
+
+/** What an argument is of which nobody can tell whether it is there: something other than a plain object is where its parent should be. */
+const UNDECIDED = Symbol('undecided')
+
+/** An argument by its key or path: own members of plain objects only. `other` is returned if a parent is something else. */
+export function valueAt(input: unknown, field: Constraint['field'], other?: symbol): unknown {
   let value = input
   for (const key of typeof field === 'string' ? [field] : field) {
-    if (!isRecord(value) || !Object.hasOwn(value, key)) return undefined
+    if (value === undefined || value === null) return undefined
+    if (!isRecord(value)) return other
+    if (!Object.hasOwn(value, key)) return isPlain(value) ? undefined : other
     value = value[key]
   }
   return value
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
 }
 
 /** Whether a value is a number that a double holds exactly enough to be compared. */
@@ -36,10 +57,31 @@ function meets(value: unknown, constraint: Constraint): boolean {
   if ('in' in constraint) return isComparable(value) && constraint.in.includes(value)
   if ('atMost' in constraint) return isExactNumber(value) && value <= constraint.atMost
   if ('atLeast' in constraint) return isExactNumber(value) && value >= constraint.atLeast
+  const base = baseOf(constraint)
+  return base !== undefined && isUnder(value, base)
+}
+
+/** A value of another type may be converted by the tool, so nothing is known of it. */
+function mayMeet(value: unknown, constraint: Constraint): boolean {
+  if ('is' in constraint) return mayBeOneOf(value, [constraint.is])
+  if ('in' in constraint) return mayBeOneOf(value, constraint.in)
+  // Also where a double is not exact, it is on the right side of a bound that is.
+  if ('atMost' in constraint) return typeof value !== 'number' || !(value > constraint.atMost)
+  if ('atLeast' in constraint) return typeof value !== 'number' || !(value < constraint.atLeast)
+  const base = baseOf(constraint)
+  return base === undefined || mayBeUnder(value, base)
+}
+
+/** Texts that differ only in what a tool may ignore may be the same. */
+function mayBeOneOf(value: unknown, list: readonly (string | number | boolean)[]): boolean {
+  const isKnown = list.some((one) => typeof one === typeof value)
+  return !isKnown || list.some((one) => plainText(String(one)) === plainText(String(value)))
+}
+
+function baseOf(constraint: Extract<Constraint, { under: string }>): Base | undefined {
   const base = bases.get(constraint) ?? readBase(constraint.under)
-  if (base === undefined) return false
-  bases.set(constraint, base)
-  return isUnder(value, base)
+  if (base !== undefined) bases.set(constraint, base)
+  return base
 }
 
 /** Bases are read once. */

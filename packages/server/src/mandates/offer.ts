@@ -1,6 +1,7 @@
 import { isRecord, type MandateBudget, type MandateOffer, type OfferedMandate } from '@countersign/core'
-import { isAmount } from './budget.js'
-import { invalid, readConstraints, readField } from './constraint.js'
+import { expiry } from '../encoding/check-options.js'
+import { amountOf, isAmount, spend } from './budget.js'
+import { invalid, meetsAll, readConstraints, readField } from './constraint.js'
 
 /** The mandates offered with an approval request, as its record keeps them. */
 export interface OfferedMandates {
@@ -39,9 +40,13 @@ function readOffer(value: unknown, place: string): MandateOffer {
     throw invalid(`${place}.${unknown}`, 'left out: a mandate has no such member', more[unknown])
   const isCount = typeof uses === 'number' && Number.isSafeInteger(uses) && uses > 0
   if (uses !== undefined && !isCount) throw invalid(`${place}.uses`, 'a positive integer', uses)
-  const isTime = typeof expiresIn === 'number' && Number.isFinite(expiresIn) && expiresIn > 0
+  const isTime = typeof expiresIn === 'number' && expiry.fits(expiresIn)
   if (expiresIn !== undefined && !isTime)
-    throw invalid(`${place}.expiresIn`, 'a positive number of seconds', expiresIn)
+    throw invalid(
+      `${place}.expiresIn`,
+      'a positive number of seconds, at most 3153600000 (100 years)',
+      expiresIn,
+    )
   if (decide !== undefined && decide !== 'deny')
     throw invalid(`${place}.decide`, '"deny", or left out', decide)
   if (decide === 'deny' && (uses !== undefined || budget !== undefined))
@@ -76,6 +81,16 @@ function readBudget(value: unknown, place: string): MandateBudget {
 function textOf(value: unknown, most: number, place: string): string {
   if (typeof value === 'string' && value !== '' && value.length <= most) return value
   throw invalid(place, `text of 1 to ${most} characters`, value)
+}
+
+/**
+ * Whether arguments meet the conditions of an offer and its budget does not cover them: given with this call, it would let through more than
+ * it says.
+ */
+export function exceedsBudget(input: unknown, { where, budget }: MandateOffer): boolean {
+  if (budget === undefined || !meetsAll(input, where)) return false
+  const amount = amountOf(input, budget)
+  return amount === undefined || spend(0, amount, budget.total) === undefined
 }
 
 /** An offer as the user sees it. Its constraints stay here: they may contain arguments that the user must not read. */

@@ -9,12 +9,14 @@ export interface Base {
 /** Control and format characters, lone surrogates, and all that programs may leave out: fillers, variation selectors, tags. */
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/u
 
+const URL_START = /^[a-z][a-z\d+.-]*:\/\//i
+
 /** Longer texts are never under anything, in characters. */
 const MAX_LENGTH = 8192
 
 /** Reads a base; undefined if it could be read in two ways itself, or is a URL that is not written in its normal form. */
 export function readBase(text: string): Base | undefined {
-  const isUrl = /^[a-z][a-z\d+.-]*:\/\//i.test(text)
+  const isUrl = URL_START.test(text)
   const root = isUrl ? rootOf(text) : text.startsWith('/') ? '/' : ''
   if (root === undefined || /[?#]/.test(isUrl ? text : '')) return undefined
   const segments = segmentsOf(text, { isUrl, root, segments: [] })
@@ -39,6 +41,59 @@ export function isUnder(value: unknown, base: Base): boolean {
   // Relative to no folder in particular: `C:` and `~` are roots of their own.
   if (base.root === '' && base.segments.length === 0 && /^[^/]*:|^~/.test(value)) return false
   return base.segments.every((segment, index) => segment === segments[index])
+}
+
+/**
+ * Whether `value` may be a base or below it: everything that {@link isUnder} finds, and whatever could be read in two ways. Surely elsewhere
+ * is only a text that everybody reads alike, of the same kind, with another host or other segments. Upper and lower case count as the same.
+ */
+export function mayBeUnder(value: unknown, base: Base): boolean {
+  if (typeof value !== 'string' || URL_START.test(value) !== base.isUrl) return true
+  const segments = base.isUrl ? urlSegments(value, base) : pathSegments(value, base)
+  if (segments === 'elsewhere') return false
+  return (
+    segments === undefined ||
+    base.segments.every((segment, index) => plainText(segment) === plainText(segments[index] ?? ''))
+  )
+}
+
+/** A text without differences that some programs ignore: case, spaces at its ends, what is not seen, several forms of one character. */
+export function plainText(text: string): string {
+  const seen = text.replace(ALL_UNSEEN, '').normalize('NFKC').replace(ALL_UNSEEN, '')
+  return seen.trim().toUpperCase().toLowerCase().normalize('NFKC')
+}
+
+const ALL_UNSEEN = new RegExp(UNSEEN, 'gu')
+
+/** The segments of a URL; undefined if they could be read in two ways. */
+function urlSegments(value: string, base: Base): readonly string[] | undefined | 'elsewhere' {
+  const [whole = ''] = value.split(/[?#]/)
+  const [origin = ''] = /^[^/]*\/\/[^/]*/.exec(whole) ?? []
+  const host = hostOf(origin)
+  if (host === undefined || UNSEEN.test(value) || value.includes('\\')) return undefined
+  // Another scheme or port of a host often leads to the same place.
+  if (host !== hostOf(base.root)) return 'elsewhere'
+  return segmentsOf(whole, { isUrl: true, root: `${origin}/`, segments: [] })
+}
+
+/** The host that all programs find; undefined if some may find another. */
+function hostOf(origin: string): string | undefined {
+  const isPlain = /^[^/]*\/\/(?:[\w.-]*|\[[\da-f:.]+\])(?::\d+)?\/?$/i.test(origin)
+  if (!isPlain || !URL.canParse(origin)) return undefined
+  return new URL(origin).hostname.replace(/\.$/, '').toLowerCase()
+}
+
+/** The segments of a path; undefined if they could be read in two ways, or depend on a working directory, a drive or a home. */
+function pathSegments(value: string, base: Base): readonly string[] | undefined {
+  const segments = segmentsOf(value, base)
+  // Short names and streams are other names of the same.
+  if (segments === undefined || value.startsWith('/') !== (base.root === '/')) return undefined
+  const [first = '', ...others] = segments
+  if (others.some((segment) => /:|~\d/.test(segment)) || /~\d|^[^:]*:./.test(first)) return undefined
+  const isSpecial = (segment = '') => /:|^~/.test(segment)
+  const isSame = plainText(first) === plainText(base.segments[0] ?? '')
+  if (base.root === '' && !isSame && (isSpecial(first) || isSpecial(base.segments[0]))) return undefined
+  return segments
 }
 
 /** The segments after the root of `base`; undefined for another root, and for anything that could be read in two ways. */

@@ -108,7 +108,7 @@ function standingPermission(
   purpose: 'look' | 'use',
 ): Promise<Permission> {
   if (kind === 'ask') return findPermission(scope, call, purpose)
-  return call.tool.mandates === undefined ? Promise.resolve(NONE) : findPermission(scope, call, 'look')
+  return call.tool.mandates === undefined ? Promise.resolve(NONE) : findPermission(scope, call, 'denial')
 }
 
 /** A refused provider call has not been tried: for the provider it is a denial. */

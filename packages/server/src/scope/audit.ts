@@ -1,3 +1,4 @@
+import { copyOf } from '../encoding/copy.js'
 import { callHook } from '../encoding/hooks.js'
 import type { AuditEntry } from '../ledger/ledger.js'
 import type { RunEventDetails } from '../observe/events.js'
@@ -25,7 +26,8 @@ export async function audit(scope: AuditedScope, step: AuditStep): Promise<void>
   if (event !== undefined) scope.observer?.report(event)
   try {
     const entry = await entryOf(scope, step)
-    const told = callHook(scope.leave, () => approvals.onAudit?.(entry))
+    // A copy: the hook must not change what is written.
+    const told = callHook(scope.leave, () => approvals.onAudit?.(copyOf(entry)))
     const written = await Promise.allSettled([told, approvals.ledger.audit(entry)])
     for (const one of written)
       if (one.status === 'rejected') warn('The audit trail could not be written.', one.reason)

@@ -1,12 +1,15 @@
 import { type Constraint, isRecord } from '@countersign/core'
-import { invalid, meetsAll, readConstraints } from '../mandates/constraint.js'
+import { invalid, mayMeetAll, meetsAll, readConstraints } from '../mandates/constraint.js'
 import type { Policy } from './policy.js'
 
 /** What to decide about calls of some tools. */
 export interface Rule {
   /** The tool's name, or several. Default: every tool. */
   readonly tool?: string | readonly string[] | undefined
-  /** Conditions on the validated arguments; all must be met. Default: every call. */
+  /**
+   * Conditions on the validated arguments; all must be met. For `ask` and `block` it is enough that they may be: what can't be decided is
+   * asked about, or blocked. Default: every call.
+   */
   readonly where?: readonly Constraint[] | undefined
   readonly decide: 'allow' | 'ask' | 'block'
   /** The reason, as the model is told it if the call is blocked. */
@@ -30,7 +33,9 @@ export function rules(list: readonly Rule[]): Policy {
   const all = list.map((rule, index) => readRule(rule, `rules[${index}]`))
   return ({ toolName, input }) => {
     const matching = all.filter(
-      ({ tools, where }) => (tools === undefined || tools.includes(toolName)) && meetsAll(input, where),
+      ({ tools, where, decide }) =>
+        (tools === undefined || tools.includes(toolName)) &&
+        (decide === 'allow' ? meetsAll : mayMeetAll)(input, where),
     )
     const found = BY_FORCE.flatMap((decision) => matching.find(({ decide }) => decide === decision) ?? [])
     return found[0] && { decision: found[0].decide, reason: found[0].because }

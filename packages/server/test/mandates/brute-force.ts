@@ -158,3 +158,98 @@ function isName(name: string): boolean {
   if (![...before].some((letter) => letter.trim() !== '' && letter !== '.')) return false
   return !name.endsWith('.') && !name.endsWith(' ')
 }
+
+/** The other direction: whether arguments may meet the conditions, as far as anybody can tell. */
+export function mayMeetByForce(input: unknown, where: readonly Constraint[]): boolean {
+  for (const constraint of where) {
+    const path = Array.isArray(constraint.field) ? constraint.field : [constraint.field]
+    let found: unknown = input
+    let isHidden = false
+    for (const key of path) {
+      if (found === null || found === undefined) break
+      isHidden = typeof found !== 'object' || Array.isArray(found)
+      if (isHidden) break
+      found = Object.getOwnPropertyDescriptor(found, key)?.value
+    }
+    if (isHidden) continue
+    if (found === null || found === undefined || !mayMeetOne(found, constraint)) return false
+  }
+  return true
+}
+
+function mayMeetOne(value: unknown, constraint: Constraint): boolean {
+  if ('under' in constraint) return typeof value !== 'string' || mayBeUnderByForce(value, constraint.under)
+  if ('atMost' in constraint) return typeof value !== 'number' || !(value > constraint.atMost)
+  if ('atLeast' in constraint) return typeof value !== 'number' || !(value < constraint.atLeast)
+  const wanted: readonly unknown[] = 'is' in constraint ? [constraint.is] : constraint.in
+  if (!wanted.some((one) => typeof one === typeof value)) return true
+  return wanted.some((one) => alike(String(one), String(value)))
+}
+
+/** Whether two texts are the same to a program that ignores case, spaces at the ends, unseen characters and forms of characters. */
+function alike(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((text) => {
+    let seen = ''
+    for (const letter of text.normalize('NFKC')) if (isSafe(letter) || letter === '\\') seen += letter
+    return seen.normalize('NFKC').trim().toUpperCase().toLowerCase().normalize('NFKC')
+  })
+  return first === second
+}
+
+export function mayBeUnderByForce(value: string, base: string): boolean {
+  const host = schemeAndHost(base)
+  const own = schemeAndHost(value)
+  if ((host === undefined) !== (own === undefined)) return true
+  if (host === undefined || own === undefined) return mayBePathUnder(value, base)
+  if ([...value].some((letter) => letter === '\\' || !isSafe(letter))) return true
+  let whole = ''
+  for (const letter of value) {
+    if (letter === '?' || letter === '#') break
+    whole += letter
+  }
+  const origin = schemeAndHost(whole) ?? ''
+  const [name, otherName] = [nameOfHost(host), nameOfHost(origin)]
+  if (otherName === undefined) return true
+  if (name !== otherName) return false
+  const outer = urlNames(base.length < host.length ? host : base, host)
+  const inner = urlNames(whole.length < origin.length ? origin : whole, origin)
+  return inner === undefined || beginsAlike(inner.names, outer?.names ?? [])
+}
+
+/** The name of a host, if it is written in a way that all programs read alike. */
+function nameOfHost(origin: string): string | undefined {
+  const [scheme = '', rest = ''] = origin.split('://')
+  const authority = rest.slice(0, -1)
+  const bracket = authority.startsWith('[') ? authority.indexOf(']') : -1
+  const colon = authority.indexOf(':', bracket + 1)
+  const name = colon === -1 ? authority : authority.slice(0, colon)
+  const port = colon === -1 ? '0' : authority.slice(colon + 1)
+  const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
+  const allowed = bracket === -1 ? `${letters}._-` : '0123456789abcdef:.[]'
+  if (![...name.toLowerCase()].every((letter) => allowed.includes(letter))) return undefined
+  if (port === '' || ![...port].every((digit) => '0123456789'.includes(digit))) return undefined
+  if (!URL.canParse(`${scheme}://${authority}/`)) return undefined
+  const known = new URL(`${scheme}://${authority}/`).hostname.toLowerCase()
+  return known.endsWith('.') ? known.slice(0, -1) : known
+}
+
+function mayBePathUnder(value: string, base: string): boolean {
+  const [outer, inner] = [pathNames(base), pathNames(value)]
+  // A relative path depends on the folder in which it is read.
+  if (outer === undefined || inner === undefined || outer.isAbsolute !== inner.isAbsolute) return true
+  for (const [at, name] of inner.names.entries()) {
+    // Streams, and short names: `PROGRA~1`.
+    const colon = name.indexOf(':')
+    if (at > 0 ? colon !== -1 : colon !== -1 && colon < name.length - 1) return true
+    for (let tilde = 0; tilde < name.length - 1; tilde++)
+      if (name[tilde] === '~' && '0123456789'.includes(name[tilde + 1] ?? '-')) return true
+  }
+  const [first = '', own = ''] = [inner.names[0], outer.names[0]]
+  const isRoot = (name: string) => name.startsWith('~') || name.includes(':')
+  if (!outer.isAbsolute && !alike(first, own) && (isRoot(first) || isRoot(own))) return true
+  return beginsAlike(inner.names, outer.names)
+}
+
+function beginsAlike(names: readonly string[], first: readonly string[]): boolean {
+  return first.every((name, at) => at < names.length && alike(name, names[at] ?? ''))
+}

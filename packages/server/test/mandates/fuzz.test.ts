@@ -1,9 +1,9 @@
 import type { Constraint } from '@countersign/core'
-import { meetsConstraints } from '@countersign/server'
+import { meetsConstraints, rules } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { full } from '../../../../test/full.js'
 import { randomFrom } from '../../../../test/random.js'
-import { meetsByForce } from './brute-force.js'
+import { mayMeetByForce, meetsByForce } from './brute-force.js'
 
 const bases = [
   '/srv/data',
@@ -224,4 +224,21 @@ test(`W3 two matchers agree about ${count} random cases`, () => {
   }
   console.info(`${matched} of ${count} cases match`)
   expect(matched).toBeGreaterThan(count / 50)
+})
+
+test(`W3 two matchers agree about what may match in ${count} random cases, and what matches may match`, () => {
+  console.info(`seed ${seed} (set MANDATES_SEED for another)`)
+  const random = randomFrom(seed)
+  let elsewhere = 0
+  for (let at = 0; at < count; at++) {
+    const { where, input } = caseOf(random)
+    const subject = { toolName: 'pay', toolCallId: 'c', input, location: 'server' as const, annotations: {} }
+    const about = { toolCallId: 'c', messages: [], context: {} }
+    const isBlocked = rules([{ where, decide: 'block' }])(subject, about) !== undefined
+    if (!isBlocked) elsewhere++
+    if (isBlocked !== mayMeetByForce(input, where) || (!isBlocked && meetsConstraints(input, where)))
+      expect.fail(`case ${at} of seed ${seed}: ${isBlocked} for ${JSON.stringify({ where, input })}`)
+  }
+  console.info(`${elsewhere} of ${count} cases surely don't match`)
+  expect(elsewhere).toBeGreaterThan(count / 50)
 })

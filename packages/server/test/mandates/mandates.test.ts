@@ -55,9 +55,11 @@ test('W5 W13 a mandate chosen with an approval: the call runs, and it is stored 
       },
     },
   ])
-  expect(chat.audited.find(({ event }) => event === 'granted')).toMatchObject({
-    mandate: { label: offer?.label },
-  })
+  const [grant] = await chat.list()
+  const granted = chat.audited.find(({ event }) => event === 'granted')
+  // The label may contain arguments: only its keyed hash is written.
+  expect(granted).toMatchObject({ mandate: { id: grant?.id }, shownHash: expect.any(String) })
+  expect(JSON.stringify(chat.audited)).not.toContain(offer?.label)
 })
 
 test('W6 a later call that matches runs unasked and says which mandate let it through; another is asked about', async () => {
@@ -73,7 +75,10 @@ test('W6 a later call that matches runs unasked and says which mandate let it th
     'started',
     'completed',
   ])
-  expect(chat.audited.find(({ via }) => via === 'grant')).toMatchObject({ event: 'claimed', mandate })
+  expect(chat.audited.find(({ via }) => via === 'grant')).toMatchObject({
+    event: 'claimed',
+    mandate: { id: grant?.id },
+  })
   expect((await chat.propose([bill(20, 'globex')])).asked.length).toBe(1)
   expect(chat.runs).toEqual([bill(), bill(20)])
 })
@@ -180,6 +185,52 @@ test('W8 an amount that is no number never passes a budget', async () => {
     expect((await chat.propose([{ pay: { amount } }])).asked.length, JSON.stringify(amount)).toBe(1)
   expect((await chat.propose([{ amount: 5 }])).asked.length).toBe(1)
   expect((await chat.propose([{ pay: { amount: 99 } }])).asked).toEqual([])
+})
+
+test('W8 a mandate whose budget does not cover the call it is chosen with is refused, and the call can be approved alone', async () => {
+  for (const beyond of [bill(500), bill(50, 'acme', 'USD'), bill(-1)]) {
+    const chat = openChat()
+    const asked = await chat.propose([beyond])
+    const { events } = await chat.reply(asked, choose('acme'))
+    expect(refusals(events)).toMatchObject([{ message: expect.stringContaining('does not cover the call') }])
+    expect([chat.runs, await chat.list()]).toEqual([[], []])
+    await chat.reply(asked, { approved: true })
+    expect(chat.runs).toEqual([beyond])
+  }
+})
+
+test('W11 a mandate that is revoked while its last use is taken does not come back', async () => {
+  const memory = memoryLedger()
+  let isTaken = false
+  let id = ''
+  const chat = openChat({
+    tool: { mandates: () => [{ id: 'two', label: 'Twice', where: [{ field: 'to', is: 'acme' }], uses: 2 }] },
+    ledger: {
+      ...memory,
+      id: memory.id,
+      findMandate: async (call, purpose) => {
+        const found = await memory.findMandate?.(call, purpose)
+        if (purpose === 'use' && !isTaken) {
+          isTaken = true
+          expect(await chat.agent.grants.revoke('ann', { id })).toBe(1)
+        }
+        return found
+      },
+    },
+  })
+  await chat.reply(await chat.propose([bill()]), choose('two'))
+  id = (await chat.list())[0]?.id ?? ''
+  expect((await chat.propose([bill(20)])).asked.length).toBe(1)
+  expect(await chat.list()).toEqual([])
+  expect((await chat.propose([bill(999)])).asked.length).toBe(1)
+  expect(chat.runs).toEqual([bill()])
+})
+
+test('what grants.list returns is a copy: to change it widens nothing', async () => {
+  const chat = openChat()
+  await chat.reply(await chat.propose([bill(1)]), choose('acme'))
+  for (const { terms } of await chat.list()) Object(terms).where.length = 0
+  expect((await chat.propose([bill(1, 'globex')])).asked.length).toBe(1)
 })
 
 test('W8 several calls of one reply share a budget', async () => {
@@ -407,6 +458,8 @@ test('what a tool offers by mistake is not offered, with a warning that says whe
     [[{ ...good, where: undefined }], 'mandates[0].where must be a list'],
     [[{ ...good, uses: 0 }], 'mandates[0].uses must be a positive integer'],
     [[{ ...good, expiresIn: 'never' }], 'mandates[0].expiresIn must be a positive number'],
+    [[{ ...good, expiresIn: Number.MAX_SAFE_INTEGER }], 'mandates[0].expiresIn must be a positive number'],
+    [[{ ...good, expiresIn: Number.MAX_VALUE }], 'at most 3153600000 (100 years)'],
     [[{ ...good, decide: 'allow' }], 'mandates[0].decide must be "deny"'],
     [[{ ...good, decide: 'deny', uses: 1 }], 'mandates[0] must be without uses and budget'],
     [[{ ...good, budget: 200 }], 'mandates[0].budget must be an object'],

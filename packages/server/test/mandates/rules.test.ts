@@ -114,6 +114,24 @@ test('W17 shadow rules decide nothing and record every difference, and nothing e
   expect(asks.audited[0]?.policy).toEqual({ decided: 'ask', shadow: 'allow' })
 })
 
+test('W17 with a shadow policy, the own rule of a tool is evaluated once', async () => {
+  for (const needed of [true, false]) {
+    let evaluated = 0
+    const { tool } = counted('pay', {
+      needsApproval: () => {
+        evaluated++
+        return needed
+      },
+    })
+    const { agent } = testAgent([call(['c1', 'pay', {}]), say('done')], {
+      tools: [tool],
+      approvals: { shadow: rules([]) },
+    })
+    const events = await collect(agent, input([user('go')]), { context })
+    expect([evaluated, requests(events).length]).toEqual([1, needed ? 1 : 0])
+  }
+})
+
 test('W17 a shadow policy that fails stops nothing', async () => {
   const shadow = () => {
     throw new Error('broken')

@@ -27,6 +27,19 @@ export function issuing(spec: Spec, expect: Expect): void {
     },
   )
 
+  spec('what a ledger returns of a request changes nothing if it is changed', async ({ ledger, record }) => {
+    await ledger.issue(record)
+    const found = await ledger.lookup(record)
+    try {
+      if (found !== undefined) Object.assign(found.record, { arguments: '{"to":"mallory"}', owner: 'bob' })
+    } catch {
+      // It may be frozen.
+    }
+    expect((await ledger.lookup(record))?.record).toEqual(record)
+    const [open] = await ledger.unsettled(record.owner, record.threadId)
+    expect(open?.record).toEqual(record)
+  })
+
   spec('one id issued to two owners is two approvals', async ({ ledger, record }) => {
     const other = { ...record, owner: 'bob', arguments: '{}' }
     expect(await ledger.issue(record)).toEqual({ status: 'issued' })

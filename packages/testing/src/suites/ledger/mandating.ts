@@ -138,6 +138,78 @@ export function mandating(spec: Spec, expect: Expect): void {
     expect((await use(ledger, paying(1)))?.approved).toEqual(true)
   })
 
+  spec('W11 a use that is given back does not bring back a mandate that was revoked', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger, others } = bench
+    for (const selector of [{}, { threadId: 'thread' }, { toolName: 'pay' }]) {
+      await ledger.grant(given({ uses: 1 }))
+      const last = paying(5)
+      const used = await use(ledger, last)
+      expect(used?.usesLeft).toEqual(0)
+      await ledger.revoke({ owner: 'alice', ...(used && { id: used.id }), ...selector })
+      await atOnce(2, (index) => others[index % others.length]?.returnUse?.(tool, last.callKey))
+      expect(await ledger.list('alice')).toEqual([])
+      expect(await use(ledger, paying(5))).toEqual(undefined)
+    }
+  })
+
+  spec(
+    'W12 a denial never ends, and stays for a new version of its tool and after an epoch',
+    async (bench) => {
+      if (!keeps(bench)) return
+      const { ledger } = bench
+      const terms = { label: 'Never', where: [{ field: 'to', is: 'acme' }], tool: 'v1', approvalId: 'a2' }
+      await ledger.grant({ ...tool, scopeKey: 'never', approved: false, terms })
+      bench.advance(365 * 24 * 3_600_000)
+      const later = { tool: 'v2', since: Number.MAX_SAFE_INTEGER }
+      expect((await ledger.findMandate?.(paying(1, later), 'look'))?.approved).toEqual(false)
+      expect((await ledger.list('alice')).length).toEqual(1)
+      // What can't be told apart from it is refused as well.
+      for (const to of ['ACME', 'ac\u00adme', ['acme'], 5])
+        expect((await ledger.findMandate?.(paying(1, { input: { to } }), 'look'))?.approved).toEqual(false)
+      for (const input of [{ to: 'globex' }, { to: null }, {}])
+        expect(await ledger.findMandate?.(paying(1, { input }), 'look')).toEqual(undefined)
+    },
+  )
+
+  spec('W12 a denial without room is refused, and none is dropped for it or for a mandate', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger } = bench
+    const deny = (n: number) =>
+      ledger.grant({
+        ...{ ...tool, scopeKey: `never ${n}`, approved: false },
+        terms: { label: 'Never', where: [{ field: 'to', is: `${n}` }], tool: 'v1', approvalId: `a${n}` },
+      })
+    for (let n = 0; n < 64; n++) expect((await deny(n)).status).toEqual('granted')
+    expect(await deny(64)).toEqual({ status: 'full' })
+    expect((await deny(0)).status).toEqual('granted')
+    await ledger.grant(given())
+    for (const [n, found] of [
+      [0, false],
+      [63, false],
+      [64, undefined],
+    ] as const)
+      expect((await use(ledger, paying(1, { input: { to: `${n}` } })))?.approved).toEqual(found)
+    expect((await use(ledger, paying(1)))?.approved).toEqual(true)
+    expect(await ledger.revoke({ owner: 'alice' })).toEqual(65)
+  })
+
+  spec('what a ledger returns of a mandate is a copy: to change it changes nothing', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger } = bench
+    const request = given()
+    const granted = await ledger.grant(request)
+    const listed = await ledger.list('alice')
+    const found = await ledger.findMandate?.(paying(1), 'look')
+    const all = [granted.status === 'granted' ? granted.grant : undefined, ...listed, found]
+    for (const terms of [request.terms, ...all.map((grant) => grant?.terms)]) {
+      const where = terms?.where
+      if (Array.isArray(where)) where.length = 0
+    }
+    expect(await use(ledger, paying(1, { input: { to: 'globex', amount: 1 } }))).toEqual(undefined)
+    expect((await use(ledger, paying(1)))?.approved).toEqual(true)
+  })
+
   spec('a mandate is stored once for its approval; the same terms start anew with another', async (bench) => {
     if (!keeps(bench)) return
     const { ledger } = bench

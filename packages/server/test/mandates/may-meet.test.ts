@@ -1,0 +1,123 @@
+// For what refuses or asks, whatever can't be decided counts as met.
+import type { Constraint } from '@countersign/core'
+import { rules } from '@countersign/server'
+import { expect, test } from 'vitest'
+import { mayMeetByForce } from './brute-force.js'
+
+const decisionOf = (value: unknown, condition: object, decide: 'block' | 'ask' = 'block') => {
+  const where = [{ field: 'a', ...condition } as Constraint]
+  const subject = { toolName: 't', toolCallId: 'c', input: { a: value }, location: 'server' as const }
+  const policy = rules([{ where, decide }, { decide: 'allow' }])
+  const said = policy({ ...subject, annotations: {} }, { toolCallId: 'c', messages: [], context: {} })
+  const decision = Object(said).decision
+  expect(mayMeetByForce({ a: value }, where), JSON.stringify(value)).toBe(decision === decide)
+  return decision
+}
+
+const etc = { under: '/etc' }
+const admin = { under: 'https://intra.example/admin' }
+
+test('W16 a path or URL that may lead below a blocked one is blocked', () => {
+  for (const value of [
+    ...['/etc/passwd', '/etc', '/etc/', '/etc/x/../passwd', '//etc/passwd', '/tmp/../etc/passwd'],
+    ...['/etc/a%20b', '/%65tc/passwd', '/etc/ok.', '/etc /a', '/etc/pass\u00adwd', '/e\u200btc/passwd'],
+    ...['/ETC/passwd', '\\etc\\passwd', 'etc/passwd', '../etc/passwd', '~/x', 'file:///etc/passwd', 'C:/etc'],
+    ...['/PROGRA~1/x', '/tmp/a:b', `/tmp/${'a'.repeat(9000)}`, 5, ['/etc/passwd'], { path: '/etc' }, ''],
+  ])
+    expect(decisionOf(value, etc), JSON.stringify(value)).toBe('block')
+  for (const value of [
+    ...['https://intra.example/admin', 'https://intra.example/admin/a?b#c', 'http://intra.example/admin'],
+    ...[
+      'https://INTRA.example./Admin/a',
+      'https://intra.example:8443/admin',
+      'https://intra.example/x/../admin',
+    ],
+    ...['https://intra.example/%61dmin', 'https://intra.example//admin', 'https://user@intra.example/admin'],
+    ...['https://user@other.example/', 'https:\\\\intra.example\\admin', 'https:/intra.example/admin'],
+    ...[
+      '//intra.example/admin',
+      '/admin',
+      'intra.example/admin',
+      'https://',
+      'https://int\u00adra.example/admin',
+    ],
+  ])
+    expect(decisionOf(value, admin), value).toBe('block')
+})
+
+test('W16 what surely lies elsewhere is not blocked', () => {
+  for (const value of [
+    '/tmp/a',
+    '/etcetera/a',
+    '/',
+    '/tmp/etc/passwd',
+    '/tmp//a',
+    '/tmp/./a',
+    '/tmp/~',
+    undefined,
+    null,
+  ])
+    expect(decisionOf(value, etc), String(value)).toBe('allow')
+  expect(decisionOf('lib/a', { under: 'src' })).toBe('allow')
+  for (const value of [
+    ...['https://example.org/admin', 'https://example.org/a?x=/../admin', 'https://example.org/x/../admin'],
+    ...[
+      'https://intra.example',
+      'https://intra.example/public/admin',
+      'https://intra.example.evil.example/admin',
+    ],
+  ])
+    expect(decisionOf(value, admin), value).toBe('allow')
+})
+
+test('W16 a number that is not exact, and a value of another type, count for what blocks and asks', () => {
+  for (const decide of ['block', 'ask'] as const) {
+    for (const value of [
+      10_000,
+      2 ** 53,
+      1e300,
+      Number.POSITIVE_INFINITY,
+      '10000',
+      '5',
+      true,
+      [1],
+      Number.NaN,
+    ])
+      expect(decisionOf(value, { atLeast: 10_000 }, decide), String(value)).toBe(decide)
+    for (const value of [9_999, -(2 ** 53), undefined, null])
+      expect(decisionOf(value, { atLeast: 10_000 }, decide), String(value)).toBe('allow')
+    for (const value of [-1, -1e300, '0']) expect(decisionOf(value, { atMost: 0 }, decide)).toBe(decide)
+    expect(decisionOf(1e300, { atMost: 0 }, decide)).toBe('allow')
+  }
+})
+
+test('W16 a text that differs only in what programs ignore counts as the same for what blocks', () => {
+  for (const value of [
+    'mallory',
+    'Mallory',
+    ' mallory ',
+    'mal\u00adlory',
+    '\uff4dallory',
+    5,
+    ['mallory'],
+    {},
+  ])
+    expect(decisionOf(value, { is: 'mallory' }), JSON.stringify(value)).toBe('block')
+  for (const value of ['bob', 'mallory2', '', null, undefined])
+    expect(decisionOf(value, { is: 'mallory' }), String(value)).toBe('allow')
+  expect(decisionOf('5', { in: ['mallory', 5] })).toBe('block')
+  expect(decisionOf('bob', { in: ['mallory', 5] })).toBe('allow')
+})
+
+test('W16 a nested argument counts for what blocks if something else than an object is in its place', () => {
+  const policy = rules([{ where: [{ field: ['invoice', 'total'], atLeast: 5 }], decide: 'block' }])
+  const decide = (input: unknown) =>
+    policy(
+      { toolName: 't', toolCallId: 'c', input, location: 'server', annotations: {} },
+      { toolCallId: 'c', messages: [], context: {} },
+    )
+  for (const invoice of [{ total: 5 }, [{ total: 5 }], '{"total":5}', new Map()])
+    expect(decide({ invoice }), String(invoice)).toMatchObject({ decision: 'block' })
+  for (const input of [{ invoice: { total: 4 } }, { invoice: {} }, { invoice: null }, {}])
+    expect(decide(input)).toBeUndefined()
+})
