@@ -95,7 +95,7 @@ export async function playRounds(options: RoundsOptions): Promise<RoundsReport> 
     const shown = await Promise.all(
       [first, second, fresh].map((one) => one.evaluate(() => roundsPage.shown())),
     )
-    judge(round, job, isApproved, shown)
+    await judge(round, job, isApproved, shown)
     await Promise.all([first.close(), second.close(), fresh.close()])
   }
 
