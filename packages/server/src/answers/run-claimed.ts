@@ -148,7 +148,7 @@ async function decideStart(
     if (standing.kind === 'unknown') return stale(UNKNOWN_DENIALS, 'ledger-unavailable')
   }
   const preview = await computePreview(scope, call, gate)
-  const hash = preview && (await previewHash(verdict.claims, preview.text, approvals.keyring))
+  const hash = preview && (await previewHash(verdict.claims, preview.texts, approvals.keyring))
   // After the preview, which may take seconds.
   if (!(await isStillBound(scope, verdict, asked, gate))) return stale(STALE)
   if (!(await holdsLease(scope, claim))) return not({ why: 'lost' })

@@ -6,7 +6,7 @@ import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
 import {
   CHECK_FIRST,
-  previewHash,
+  isShownPreview,
   type TokenClaims,
   type TokenVerdict,
   verifyToken,
@@ -136,7 +136,7 @@ export async function wasShown(
   if (preview === undefined) return approved === undefined || sentIn === undefined
   const written = canonicalJson(preview)
   if (!written.ok || approved === undefined) return false
-  return (await previewHash(claims, written.canonical, settings.approvals.keyring)) === approved
+  return isShownPreview(claims, approved, written.canonical, settings.approvals.keyring)
 }
 
 const NOT_SHOWN = 'The answer does not return the preview that was sent with the request: reload the page.'
