@@ -34,6 +34,10 @@ function approvalOfToken(token: string | undefined): Omit<AiSdkApproval, 'id'> {
   return isRecord(asked) ? asked : {}
 }
 
+function isOurs({ signature }: Omit<AiSdkApproval, 'id'>): boolean {
+  return typeof signature === 'string' && signature.startsWith('cs1.')
+}
+
 /** An approval request in our form. `display` is the input that will run, if it differs from the arguments. */
 export function requestOf(approval: AiSdkApproval, display?: { readonly value: unknown }): ToolCallApproval {
   return {
@@ -135,6 +139,7 @@ export function writeToolPart(
   const { approval: decided, ...after } = aiSdkOf(result?.metadata)
   const { approval } = call
   const approved = call.state === 'cancelled' ? false : approval?.approved
+  const asked = approvalOfToken(approval?.token)
   const base: Omit<AiSdkTool, 'state'> = {
     ...(dynamic === true ? { type: 'dynamic-tool', toolName: call.name } : { type: `tool-${call.name}` }),
     toolCallId: call.id,
@@ -145,7 +150,9 @@ export function writeToolPart(
     ...(approval
       ? {
           approval: {
-            ...approvalOfToken(approval.token),
+            ...asked,
+            // Our server always sends a descriptor. An empty one tells it that none was shown here.
+            ...(asked.descriptor === undefined && isOurs(asked) && { descriptor: {} }),
             id: approval.id,
             ...omitUndefined({ approved, reason: approval.reason }),
           },

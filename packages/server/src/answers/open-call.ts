@@ -136,7 +136,7 @@ async function previewBefore(
   claims: TokenClaims,
 ): Promise<Preview | undefined> {
   const preview = isRecord(approval) ? approval.preview : undefined
-  const isBound = preview !== undefined && (await wasShown(scope, { preview }, claims, claims.previewHash))
+  const isBound = isRecord(preview) && (await wasShown(scope, { preview }, claims, claims.previewHash))
   return isBound ? readPreview(preview) : undefined
 }
 

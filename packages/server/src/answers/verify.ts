@@ -125,7 +125,7 @@ async function verifyAnswer(
 
 /**
  * Whether the preview that an answer returns is the one that it has to approve. A peer that doesn't know previews returns none; our own
- * client, which names its run, always does.
+ * client, which names its run, always does. `null`: the peer knows previews, and has shown none.
  */
 export async function wasShown(
   { settings }: RunScope,
@@ -133,7 +133,8 @@ export async function wasShown(
   claims: TokenClaims,
   approved: string | undefined,
 ): Promise<boolean> {
-  if (preview === undefined) return approved === undefined || sentIn === undefined
+  if (preview === undefined || preview === null)
+    return approved === undefined || (preview === undefined && sentIn === undefined)
   const written = canonicalJson(preview)
   if (!written.ok || approved === undefined) return false
   return isShownPreview(claims, approved, written.canonical, settings.approvals.keyring)
