@@ -1,4 +1,4 @@
-import type { Message } from '@countersign/core'
+import { clientTool, type Message } from '@countersign/core'
 import { type AgentOptions, memoryLedger, tool } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
@@ -9,6 +9,7 @@ import {
   ask,
   call,
   collect,
+  counted,
   fold,
   input,
   refusals,
@@ -228,3 +229,78 @@ test.each(Object.entries(reasons))(
     expect(made.world.tries).toBe(1)
   },
 )
+
+/** What the model's second call needs no approval for: the first was approved for more than itself. */
+const allowances = {
+  'a mandate': { mandate: 'all' },
+  'a session approval': { scope: 'session' },
+}
+
+test.each(Object.entries(allowances))(
+  'a client tool that %s let through may have run if its result is lost, also after the next message',
+  async (_, choice) => {
+    const open = clientTool({
+      name: 'open',
+      description: 'Opens a page.',
+      input: z.looseObject({}),
+      needsApproval: true,
+      scopes: ['once', 'session'],
+      mandates: () => [{ id: 'all', label: 'All pages', where: [] }],
+    })
+    const turns = [call(['call_1', 'open', {}]), call(['call_2', 'open', {}]), say('done'), say('done')]
+    const { agent } = testAgent(turns, { tools: [open] })
+    const { history, first } = await ask(agent, {}, { context })
+    const allowed = answer(first, { approved: true, ...choice })
+    await collect(agent, input(history, { resume: [allowed] }), { context })
+    const asked = [user('open another')]
+    const events = await collect(agent, input(asked), { context })
+    expect(requests(events)).toEqual([])
+    // The page has the call, runs it, and is reloaded before it can say so.
+    const reloaded = fold(asked, events)
+    const lost = { own: INTERRUPTED, content: { reason: expect.stringContaining('may or may not have run') } }
+    expect(results(await collect(agent, input(reloaded), { context }))).toMatchObject([lost])
+    const next = [...reloaded, user('and now?')]
+    expect(results(await collect(agent, input(next), { context }))).toMatchObject([lost])
+  },
+)
+
+const stricter: Record<string, (world: { strict: boolean }) => { policy?: Policy; tool?: ToolOptions }> = {
+  'its policy': (world) => ({ policy: () => (world.strict ? 'ask' : 'allow') }),
+  'its own rule': (world) => ({ tool: { needsApproval: () => world.strict } }),
+}
+
+test.each(Object.entries(stricter))(
+  'a call whose result is lost may have run, although %s would ask about it by now',
+  async (_, rule) => {
+    const world = { strict: false }
+    const { policy, tool: more } = rule(world)
+    const made = counted('write', more)
+    const turns = [call(['call_1', 'write', {}]), say('done'), say('done')]
+    const { agent } = testAgent(turns, { tools: [made.tool], approvals: { policy } })
+    const asked = [user('go')]
+    const events = await collect(agent, input(asked), { context })
+    const isKept = (type: string) => type !== 'TOOL_CALL_RESULT' && !type.startsWith('TEXT')
+    const history = fold(
+      asked,
+      events.filter(({ type }) => isKept(type)),
+    )
+    world.strict = true
+    expect(results(await collect(agent, input(history), { context }))).toMatchObject([{ own: INTERRUPTED }])
+    expect(made.runs).toHaveLength(1)
+  },
+)
+
+test('a call that always needs approval, and was not asked about, has not run', async () => {
+  const made = counted('write', { needsApproval: true })
+  const { agent } = testAgent([say('done')], { tools: [made.tool] })
+  const history: Message[] = [
+    user('go'),
+    {
+      id: 'a1',
+      role: 'assistant',
+      toolCalls: [{ id: 'call_1', type: 'function', function: { name: 'write', arguments: '{}' } }],
+    },
+  ]
+  const events = await collect(agent, input(history), { context })
+  expect(results(events)).toMatchObject([{ own: { outcome: 'cancelled' } }])
+})
