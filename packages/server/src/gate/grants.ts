@@ -49,7 +49,7 @@ export async function findPermission(
     const asked = await mandateCall(scope, call, callKey)
     const mandate = asked && (await ledger.findMandate?.(asked, purpose))
     if (mandate?.approved === false) return { kind: 'denied', grant: mandate }
-    const grant = mandate ?? (await ledger.findGrant(grantKey(scope, scope.owner, call), purpose))
+    const grant = mandate ?? (await findSession(scope, scope.owner, call, purpose))
     if (grant?.approved !== true || grant.grantedAt < epoch) return NONE
     if (revocationsOf(ledger) === before) return { kind: 'granted', grant, callKey }
     if (mandate !== undefined) await returnUse(scope, call, callKey)
@@ -63,6 +63,24 @@ export async function findPermission(
 }
 
 const NONE = { kind: 'none' } as const
+
+/** A tool whose `scopeKey` fails has no session grants. This says nothing about an approval of one call, or a standing denial. */
+function findSession(
+  scope: RunScope,
+  owner: string,
+  call: ReadyCall,
+  purpose: 'look' | 'use',
+): Promise<Grant | undefined> {
+  const { approvals, warn } = scope.settings
+  let key: ReturnType<typeof grantKey>
+  try {
+    key = grantKey(scope, owner, call)
+  } catch (error) {
+    warn(`No session approval applies to ${call.name}, because its scopeKey failed.`, error)
+    return Promise.resolve(undefined)
+  }
+  return approvals.ledger.findGrant(key, purpose)
+}
 
 /**
  * Gives back the use of a mandate, because its call has not started. If that fails, the use counts: better one too few than one too many.
