@@ -34,10 +34,6 @@ function approvalOfToken(token: string | undefined): Omit<AiSdkApproval, 'id'> {
   return isRecord(asked) ? asked : {}
 }
 
-function isOurs({ signature }: Omit<AiSdkApproval, 'id'>): boolean {
-  return typeof signature === 'string' && signature.startsWith('cs1.')
-}
-
 /** An approval request in our form. `display` is the input that will run, if it differs from the arguments. */
 export function requestOf(approval: AiSdkApproval, display?: { readonly value: unknown }): ToolCallApproval {
   return {
@@ -150,9 +146,9 @@ export function writeToolPart(
     ...(approval
       ? {
           approval: {
-            ...asked,
             // Our server always sends a descriptor. An empty one tells it that none was shown here.
-            ...(asked.descriptor === undefined && isOurs(asked) && { descriptor: {} }),
+            ...(/^cs1\./.test(`${asked.signature}`) && { descriptor: {} }),
+            ...asked,
             id: approval.id,
             ...omitUndefined({ approved, reason: approval.reason }),
           },

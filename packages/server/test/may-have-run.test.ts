@@ -246,6 +246,7 @@ test.each(Object.entries(allowances))(
       needsApproval: true,
       scopes: ['once', 'session'],
       mandates: () => [{ id: 'all', label: 'All pages', where: [] }],
+      execute: () => ({}),
     })
     const turns = [call(['call_1', 'open', {}]), call(['call_2', 'open', {}]), say('done'), say('done')]
     const { agent } = testAgent(turns, { tools: [open] })
