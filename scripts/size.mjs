@@ -27,13 +27,13 @@ export const budgets = [
     imports: { client: `${client.client.slice(0, -2)}, approvalView, previewView, previewEdits }` },
     on: { client: `${client.client.slice(0, -2)}, approvalView }` },
     onTop: true,
-    first: 2.1,
+    first: 2.25,
   },
   {
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
     onTop: true,
-    first: 8,
+    first: 8.05,
   },
   {
     name: 'langgraph: langGraph, on top of the client',

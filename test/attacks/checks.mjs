@@ -205,8 +205,8 @@ export const checks = {
   },
   'client tools that ask are not handed out': {
     file: abandoned,
-    find: "return gate.kind === 'run' ? { kind: 'client', site } : closed('not requested', 'approval-not-found')",
-    put: "return gate === undefined ? closed('') : { kind: 'client', site }",
+    find: "if (location === 'client' && gate.kind === 'run' && !site.superseded)",
+    put: "if (location === 'client')",
   },
   'asked again as signed': {
     file: abandoned,

@@ -149,8 +149,8 @@ export const mutants = [
       ),
       swap(
         start,
-        '{ verdict, asked, call, messages, approvedPreview }: ClaimedCall,\n): Promise<Start> {',
-        '{ verdict, asked, call, messages, approvedPreview, now: preview }: ClaimedCall & { now: ComputedPreview },\n): Promise<Start> {',
+        '{ verdict, asked, call, messages, approvedPreview, mayHaveRun }: ClaimedCall,\n): Promise<Start> {',
+        '{ verdict, asked, call, messages, approvedPreview, mayHaveRun, now: preview }: ClaimedCall & { now: ComputedPreview },\n): Promise<Start> {',
       ),
       swap(start, '  const preview = await computePreview(scope, call, gate)\n', ''),
       swap(start, 'const { approvals, now, warn }', 'const { approvals, now: time, warn }'),

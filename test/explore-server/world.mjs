@@ -698,9 +698,10 @@ export class World {
 
 /** What the application is asked between each of its words and the start. */
 const LATER = {
-  preview: ['preview'],
-  policy: ['preview', '=preview'],
-  bind: ['policy', 'preview', '=preview'],
+  policy: ['preview', '=preview', 'bind'],
+  preview: ['preview', 'bind'],
+  // Those of a preview that nobody waits for any more.
+  bind: ['preview', '=preview'],
 }
 
 /** Why there is no preview of edits: somebody else has answered, time is over, what was bound has changed, the policy forbids them. */

@@ -73,3 +73,26 @@ test('V13 a chat of the AI SDK: the preview is in the descriptor, and a change i
   await chat.addToolApprovalResponse({ id: asked()?.id ?? '', approved: true })
   await expect.poll(() => world.written).toEqual([diff('two')])
 })
+
+test.each(['preview', 'approvalDescriptor'])(
+  'V13 our client on our AI SDK route: without the %s, which something on the way removed, an approval is refused',
+  async (removed) => {
+    const { world, url } = await open()
+    const without = (key: string, value: unknown) => (key === removed ? undefined : value)
+    const proxy: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init)
+      const lines = (await response.text()).split('\n').map((line) => {
+        const isChunk = line.startsWith('data: {')
+        return isChunk ? `data: ${JSON.stringify(JSON.parse(line.slice(6)), without)}` : line
+      })
+      return new Response(lines.join('\n'), { status: response.status, headers: response.headers })
+    }
+    const client = new ChatClient({ threadId: 'thread-1', connection: aiSdk({ api: url, fetch: proxy }) })
+    onTestFinished(client.dispose)
+    await client.sendMessage('go')
+    const [pending] = client.getSnapshot().pendingApprovals
+    expect(pending?.approval?.preview).toBeUndefined()
+    await client.addToolApprovalResponse({ id: pending?.approval?.id ?? '', approved: true })
+    expect(world.written).toEqual([])
+  },
+)

@@ -135,6 +135,7 @@ export function writeToolPart(
   const { approval: decided, ...after } = aiSdkOf(result?.metadata)
   const { approval } = call
   const approved = call.state === 'cancelled' ? false : approval?.approved
+  const asked = approvalOfToken(approval?.token)
   const base: Omit<AiSdkTool, 'state'> = {
     ...(dynamic === true ? { type: 'dynamic-tool', toolName: call.name } : { type: `tool-${call.name}` }),
     toolCallId: call.id,
@@ -145,7 +146,9 @@ export function writeToolPart(
     ...(approval
       ? {
           approval: {
-            ...approvalOfToken(approval.token),
+            // Our server always sends a descriptor. An empty one tells it that none was shown here.
+            ...(/^cs1\./.test(`${asked.signature}`) && { descriptor: {} }),
+            ...asked,
             id: approval.id,
             ...omitUndefined({ approved, reason: approval.reason }),
           },

@@ -4,6 +4,7 @@ import {
   displayText,
   type Preview,
   printJson,
+  REDACTED,
   readPreview,
 } from '@countersign/core'
 import { diffLines } from './diff-lines.js'
@@ -12,7 +13,7 @@ import { createRoom, type Room } from './room.js'
 /** A preview as plain data, for any markup. All texts are safe to show as text, never as markup. */
 export interface PreviewView {
   readonly kind: Preview['kind']
-  /** What all of it amounts to, such as "2 lines added, 1 line removed in notes.txt": show it first. */
+  /** What all of it amounts to, such as "2 lines added, 1 line removed in notes.txt", and whether values are masked: show it first. */
   readonly total: PreviewLine | undefined
   /** The columns of a table; otherwise empty. */
   readonly columns: readonly DisplayText[]
@@ -27,7 +28,7 @@ export interface PreviewView {
 
 /** A line of a text or a diff, an item of a list, or a row of a table. */
 export interface PreviewLine {
-  /** In a diff. `skipped` stands for unchanged lines that are left out. Otherwise `same`. */
+  /** In a diff. `skipped` stands for unchanged lines that are left out, or a missing line end. Otherwise `same`. */
   readonly change: 'same' | 'added' | 'removed' | 'skipped'
   /** One for each column of a table, otherwise one. */
   readonly cells: readonly DisplayText[]
@@ -66,6 +67,8 @@ interface Table {
 interface Row {
   readonly change: PreviewLine['change']
   readonly cells: readonly string[]
+  /** It says where the next lines are, which may be new. */
+  readonly isPlace?: boolean
 }
 
 function show(
@@ -74,11 +77,11 @@ function show(
   other: Table | undefined,
 ): Omit<PreviewView, 'previous'> {
   const room = createRoom(limits)
-  const known = other && new Set([...other.rows, totalRow(other)].map(keyOf))
+  const isKnown = other === undefined ? () => true : takeFrom([...other.rows, totalRow(other)])
   const line = (row: Row): PreviewLine => ({
     change: row.change,
     cells: showCells(row.cells, room),
-    isNew: known !== undefined && row.change !== 'skipped' && !known.has(keyOf(row)),
+    isNew: (row.change !== 'skipped' || row.isPlace === true) && !isKnown(row),
   })
   // In the order in which they are shown: earlier ones use up the limits first.
   const first = total === undefined ? undefined : line(totalRow({ total }))
@@ -97,7 +100,18 @@ function show(
 
 const totalRow = ({ total = '' }: Pick<Table, 'total'>): Row => ({ change: 'same', cells: [total] })
 
-const keyOf = ({ change, cells }: Row): string => JSON.stringify([change, cells])
+/** Whether a row is among these; each of them is found once, so that an equal row more is new. */
+function takeFrom(rows: readonly Row[]): (row: Row) => boolean {
+  const keyOf = ({ change, cells }: Row) => JSON.stringify([change, cells])
+  const left = new Map<string, number>()
+  for (const row of rows) left.set(keyOf(row), (left.get(keyOf(row)) ?? 0) + 1)
+  return (row) => {
+    const key = keyOf(row)
+    const count = left.get(key) ?? 0
+    left.set(key, count - 1)
+    return count > 0
+  }
+}
 
 /** The cells of a row stand beside each other. Each is in one line: a line end in it could imitate a row. */
 const showCells = (cells: readonly string[], room: Room): readonly DisplayText[] =>
@@ -110,7 +124,14 @@ const showCells = (cells: readonly string[], room: Room): readonly DisplayText[]
   )
 
 function read(value: unknown): Table {
-  const preview = readPreview(value)
+  const table = readKind(readPreview(value))
+  const { total, columns = [], rows } = table
+  const texts = [total ?? '', ...columns, ...rows.flatMap(({ cells }) => cells)]
+  if (!texts.some((text) => text.includes(REDACTED))) return table
+  return { ...table, total: `${total === undefined ? '' : `${total}. `}Some values are masked` }
+}
+
+function readKind(preview: Preview): Table {
   const { kind } = preview
   switch (kind) {
     case 'text':
@@ -150,7 +171,7 @@ function readDiff(preview: Extract<Preview, { kind: 'diff' }>): Table {
 
 function hunkRows(hunks: Extract<Preview, { hunks: unknown }>['hunks']): readonly Row[] {
   return hunks.flatMap(({ before, lines }, at): Row[] => [
-    ...(at > 0 || before > 1 ? [skipped(`line ${before}`)] : []),
+    ...(at > 0 || before > 1 ? [{ ...skipped(`line ${before}`), isPlace: true }] : []),
     ...lines.map(
       (line): Row => ({
         change: line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'same',
@@ -176,8 +197,9 @@ function changedRows(before: string, after: string): readonly Row[] {
     skipTo(at - CONTEXT)
     for (; shown <= Math.min(at + CONTEXT, lines.length - 1); shown++) {
       const { change, text } = lines[shown] ?? { change: 'same', text: '' }
-      const isLine = change === 'same' || text.endsWith('\n')
-      rows.push({ change, cells: [text.replace(/\n$/, '') + (isLine ? '' : ' (no line end)')] })
+      rows.push({ change, cells: [text.replace(/\n$/, '')] })
+      // In a row of its own: no text can imitate one that stands for what is left out.
+      if (change !== 'same' && !text.endsWith('\n')) rows.push(skipped('no line end'))
     }
   }
   skipTo(lines.length)

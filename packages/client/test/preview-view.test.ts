@@ -51,10 +51,44 @@ test('V14 hunks, lists, tables, text and JSON: totals first', () => {
 
 test('V14 a line end that is removed can be seen, and a text without lines has none', () => {
   const view = previewView({ kind: 'diff', before: 'a\n', after: 'a' })
-  expect(printed(view)).toEqual(['1 line added, 1 line removed', '-a', '+a (no line end)'])
+  expect(printed(view)).toEqual(['1 line added, 1 line removed', '-a', '+a', '~… no line end'])
+  const imitated = { kind: 'diff', before: 'a', after: 'a (no line end)\n' }
+  expect(printed(previewView(imitated))).toEqual([
+    '1 line added, 1 line removed',
+    ...['-a', '~… no line end', '+a (no line end)'],
+  ])
   expect(printed(previewView({ kind: 'diff', before: '', after: '' }))).toEqual([
     '0 lines added, 0 lines removed',
   ])
+})
+
+test('V14 a preview with masked values says so first', () => {
+  const text = { kind: 'text', text: 'deletes [REDACTED] files' }
+  expect(printed(previewView(text))).toEqual(['Some values are masked', ' deletes [REDACTED] files'])
+  expect(printed(previewView({ kind: 'list', items: ['[REDACTED]'] }))[0]).toBe(
+    '1 item. Some values are masked',
+  )
+})
+
+test('V14 a diff of both texts and hunks, or with hunks that are no list, is shown as the JSON that it is', () => {
+  for (const hunks of [null, [], [{ before: 1, after: 1, lines: ['-a', '+harmless'] }]]) {
+    const preview = { kind: 'diff', before: 'a\n', after: 'DROP\n', hunks }
+    const view = approvalView(part({ preview }), { preview: previewView })?.preview
+    expect(view?.kind).toBe('json')
+    expect(view && printed(view).join()).toContain('DROP')
+  }
+})
+
+test('V14 members that the kind of a preview does not have are shown', () => {
+  const view = previewView({ kind: 'text', text: 'harmless', warning: 'deletes everything' })
+  expect(printed(view).join()).toContain('deletes everything')
+})
+
+test('V14 an equal item more is new, and so is the same change in another place', () => {
+  const list = (count: number) => ({ kind: 'list', items: Array(count).fill('pay 10'), total: 'payments' })
+  expect(printed(previewView(list(2), { previous: list(1) }))).toEqual(['payments', ' pay 10', '! pay 10'])
+  const hunk = (at: number) => ({ kind: 'diff', hunks: [{ before: at, after: at, lines: ['-x', '+y'] }] })
+  expect(printed(previewView(hunk(500), { previous: hunk(10) }))).toContain('!~… line 500')
 })
 
 test('V14 removed and unchanged lines of a diff are the text before, added and unchanged ones the text after', () => {

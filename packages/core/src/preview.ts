@@ -33,7 +33,10 @@ export interface DiffHunk {
 /** A cell of a table. */
 export type PreviewCell = string | number | boolean | null
 
-/** Converts JSON to a preview: unchanged if it is well formed, and anything else, such as an unknown kind, as `{ kind: 'json' }`. */
+/**
+ * Converts JSON to a preview: unchanged if it is well formed, and anything else, such as an unknown kind or a member that its kind doesn't
+ * have and no page would show, as `{ kind: 'json' }`.
+ */
 export function readPreview(value: unknown): Preview {
   return isPreview(value) ? value : { kind: 'json', value }
 }
@@ -42,28 +45,37 @@ function isPreview(value: unknown): value is Preview {
   if (!isRecord(value)) return false
   switch (value.kind) {
     case 'text':
-      return isText(value.text)
+      return hasOnly(value, 'text') && isText(value.text)
     case 'diff':
       if (!isAbsentOrText(value.name)) return false
-      return isListOf(value.hunks, isHunk) || (isText(value.before) && isText(value.after))
+      // Not both: only one would be shown.
+      return hasOnly(value, 'name', 'hunks')
+        ? isListOf(value.hunks, isHunk)
+        : hasOnly(value, 'name', 'before', 'after') && isText(value.before) && isText(value.after)
     case 'list':
-      return isListOf(value.items, isText) && isAbsentOrText(value.total)
+      return hasOnly(value, 'items', 'total') && isListOf(value.items, isText) && isAbsentOrText(value.total)
     case 'table': {
       const { columns, rows, total } = value
+      if (!hasOnly(value, 'columns', 'rows', 'total')) return false
       if (!isListOf(columns, isText) || !isAbsentOrText(total)) return false
       return isListOf(rows, (row) => isListOf(row, isCell) && row.length === columns.length)
     }
     case 'json':
-      return 'value' in value
+      return hasOnly(value, 'value') && 'value' in value
     case 'none':
-      return isText(value.reason)
+      return hasOnly(value, 'reason') && isText(value.reason)
     default:
       return false
   }
 }
 
+function hasOnly(value: Readonly<Record<string, unknown>>, ...names: readonly string[]): boolean {
+  return Object.keys(value).every((name) => name === 'kind' || names.includes(name))
+}
+
 function isHunk(value: unknown): boolean {
-  if (!isRecord(value) || !Number.isInteger(value.before) || !Number.isInteger(value.after)) return false
+  if (!isRecord(value) || !hasOnly(value, 'before', 'after', 'lines')) return false
+  if (!Number.isInteger(value.before) || !Number.isInteger(value.after)) return false
   return isListOf(value.lines, (line) => isText(line) && /^[ +-]/.test(line))
 }
 

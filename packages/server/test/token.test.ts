@@ -4,6 +4,7 @@ import vectors from '../../../docs/token-vectors.json' with { type: 'json' }
 import { createKeyring } from '../src/tokens/keys.js'
 import {
   bindingMatches,
+  isShownPreview,
   mandatesMatch,
   previewHash,
   signToken,
@@ -83,17 +84,26 @@ test('the claims of a token are those of its request', async () => {
   })
 })
 
-test('V2 the digest of a preview is in the token, and is no hash of arguments', async () => {
-  const preview = '{"kind":"text","text":"Deletes 3 files"}'
-  const token = await signToken({ ...request, preview, again: 2 }, keyring)
+test('V2 the digests of a preview, as shown and unmasked, are in the token, and are no hashes of arguments', async () => {
+  const shown = '{"kind":"text","text":"Deletes [REDACTED]"}'
+  const unmasked = '{"kind":"text","text":"Deletes 3 files"}'
   const { secrets, expected } = vectors
-  expect(verify(token, expected, secrets, vectors.now)).toBe('ok')
-  const verdict = await verifyToken(token, request, { keyring, now })
-  if (!verdict.ok) return expect.unreachable()
   const [secret = ''] = secrets
-  expect(verdict.claims).toMatchObject({ again: 2, previewHash: argsHash(secret, `preview ${preview}`) })
-  expect(await previewHash(verdict.claims, preview, keyring)).toBe(verdict.claims.previewHash)
-  expect(verdict.claims.previewHash).not.toBe(argsHash(secret, preview))
+  const digest = (text: string) => argsHash(secret, `preview ${text}`)
+  for (const [preview, hash] of [
+    [{ shown }, digest(shown)],
+    [{ shown, unmasked }, `${digest(shown)}.${digest(unmasked)}`],
+  ] as const) {
+    const token = await signToken({ ...request, preview, again: 2 }, keyring)
+    expect(verify(token, expected, secrets, vectors.now)).toBe('ok')
+    const verdict = await verifyToken(token, request, { keyring, now })
+    if (!verdict.ok) return expect.unreachable()
+    expect(verdict.claims).toMatchObject({ again: 2, previewHash: hash })
+    expect(await previewHash(verdict.claims, preview, keyring)).toBe(hash)
+    expect(await isShownPreview(verdict.claims, hash, shown, keyring)).toBe(true)
+    expect(await isShownPreview(verdict.claims, hash, unmasked, keyring)).toBe(false)
+    expect(hash).not.toContain(argsHash(secret, shown))
+  }
 })
 
 test('a binding matches only itself, and nothing only nothing', async () => {

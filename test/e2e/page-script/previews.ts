@@ -48,7 +48,7 @@ export function previewing({ spec, open }: Bench): void {
       expect(await linesOf(written)).toEqual([
         ...['removed: # To do', 'removed: ', 'removed: - [x] Renew the harbour radio licence'],
         ...['removed: - [ ] Crane survey: choose a date', 'removed: - [ ] Tidy up the logs'],
-        'added: # To do (no line end)',
+        ...['added: # To do', 'skipped: … no line end'],
       ])
       await approve(written)
       await settled()
@@ -131,7 +131,7 @@ export function previewing({ spec, open }: Bench): void {
       await asked.focus()
       await page.keyboard.press('Enter')
       await approved.waitFor()
-      expect(await linesOf(card)).toEqual(['added: Back at one. (no line end)'])
+      expect(await linesOf(card)).toEqual(['added: Back at one.', 'skipped: … no line end'])
       const isAway = () => page.evaluate(() => document.activeElement?.className.includes('preview'))
       await expect.poll(isAway, { message: 'Enter once more approves nothing' }).toBe(true)
       await demo.screenshot('edit-preview')

@@ -30,13 +30,14 @@ export function answersOf(messages: readonly AiSdkMessage[]): ResumeEntry[] {
     for (const part of parts) {
       if (!isToolPart(part) || part.state !== 'approval-responded' || !part.approval) continue
       const { id: interruptId, approved, reason, signature: token, descriptor, isAutomatic } = part.approval
-      const preview = isRecord(descriptor) ? descriptor.preview : undefined
+      // Whoever returns the descriptor knows previews: `null` says that it had none.
+      const preview = isRecord(descriptor) ? (descriptor.preview ?? null) : undefined
       if (isAutomatic || typeof interruptId !== 'string' || entries.has(interruptId)) continue
       entries.set(interruptId, {
         interruptId,
         status: 'resolved',
         payload: { approved, ...(reason !== undefined && { reason }) },
-        ...(token !== undefined && { metadata: { countersign: { token, preview } } }),
+        ...((token ?? preview) !== undefined && { metadata: { countersign: { token, preview } } }),
       })
     }
   }

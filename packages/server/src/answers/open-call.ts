@@ -22,7 +22,7 @@ import type {
 import { failed, type ToolOutcome } from '../outcome.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import type { TokenClaims } from '../tokens/token.js'
-import { readCall } from '../tools/call.js'
+import { type ReadyCall, readCall } from '../tools/call.js'
 import { approvalIdOf } from './answers.js'
 import { nextOf, requestAgain } from './ask-again.js'
 import { auditNames, auditSettled, claimAnswer, firstAnswer } from './claim.js'
@@ -136,11 +136,14 @@ async function previewBefore(
   claims: TokenClaims,
 ): Promise<Preview | undefined> {
   const preview = isRecord(approval) ? approval.preview : undefined
-  const isBound = preview !== undefined && (await wasShown(scope, { preview }, claims, claims.previewHash))
+  const isBound = isRecord(preview) && (await wasShown(scope, { preview }, claims, claims.previewHash))
   return isBound ? readPreview(preview) : undefined
 }
 
-/** Decides about a call without an approval request: a client tool is left to the client; any other may have run and lost its result. */
+/**
+ * Decides about a call without an approval request. Approval was not requested, so it may have run or been handed to a page at once, and
+ * its result was lost. A client tool that still needs no approval is left to the page.
+ */
 async function decideUnasked(
   scope: RunScope,
   site: CallSite,
@@ -152,18 +155,23 @@ async function decideUnasked(
   const ready = await readCall(scope, proposedCall(site))
   const why = site.superseded ? MOVED_ON : 'the call was not completed'
   if (!ready.ok) return closed(why)
-  const { tool } = ready.call
-  if (tool.location !== 'server' && site.superseded) return closed(why)
+  const { location } = ready.call.tool
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, site.call.id, messages)
   const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn, leave: scope.leave })
-  if (tool.location === 'server') {
-    // Approval was not requested, so the call ran at once, or by a session grant or mandate that may have ended since.
-    const isGrantable = tool.mandates !== undefined || termsOf(tool).scopes.includes('session')
-    const mayHaveRun = gate.kind === 'run' || (scope.owner !== null && isGrantable)
-    return mayHaveRun ? resultOf(site, interruptedOutcome()) : closed(why)
-  }
-  return gate.kind === 'run' ? { kind: 'client', site } : closed('not requested', 'approval-not-found')
+  if (location === 'client' && gate.kind === 'run' && !site.superseded) return { kind: 'client', site }
+  if (location !== 'provider' && (gate.kind === 'run' || mayHaveBeenLet(scope, ready.call)))
+    return resultOf(site, location === 'server' ? interruptedOutcome() : handedOutOutcome())
+  return location === 'server' || site.superseded
+    ? closed(why)
+    : closed('not requested', 'approval-not-found')
+}
+
+/** Whether something that may have changed since can have let a call through that needs approval now. */
+function mayHaveBeenLet({ owner, settings }: RunScope, { tool }: ReadyCall): boolean {
+  const { needed, scopes } = termsOf(tool)
+  const isGrantable = owner !== null && (tool.mandates !== undefined || scopes.includes('session'))
+  return isGrantable || settings.approvals.policy !== undefined || typeof needed === 'function'
 }
 
 /** An approval request, its call, and the scopes that it offers, if known. */

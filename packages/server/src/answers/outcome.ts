@@ -10,6 +10,7 @@ import type {
 import { settledOutcome } from '../ledger/ledger-row.js'
 import { failed, isSuccess, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
+import { NOT_STARTED } from '../tools/execute.js'
 
 /** What became of a call that had no result, and the answer that was refused for it, if any. */
 export type CallOutcome = { readonly site: CallSite; readonly refusal?: Refusal | undefined } & (
@@ -95,10 +96,63 @@ export function decidedBy(
 }
 
 /** How a call ended that is not left to its client or provider. */
-type EndedOutcome = Exclude<RanOutcome | StoredOutcome, { type: 'handed-out' }>
+export type EndedOutcome = Exclude<RanOutcome | StoredOutcome, { type: 'handed-out' }>
 
-/** Why an approved call was not started after all; `interrupted` if its claim was lost, and nothing more is known. */
-export type Unstarted = Extract<RanOutcome, { type: 'denied' | 'cancelled' | 'interrupted' }>
+/**
+ * Why a claimed call does not start now. This is no outcome yet: what becomes of the call depends on whether it may have run before, and
+ * only {@link outcomeOfUnstarted} decides that. A `because` is a sentence without its full stop.
+ */
+export type Unstarted =
+  /** By the policy or a standing denial. */
+  | { readonly why: 'forbidden'; readonly reason: string | undefined }
+  | {
+      readonly why: 'stale'
+      readonly because: string
+      readonly code: 'approval-stale' | 'ledger-unavailable'
+    }
+  | { readonly why: 'expired' }
+  | { readonly why: 'stopped' }
+  /** Its claim was lost, and nothing more is known. */
+  | { readonly why: 'lost' }
+
+/** The outcome of a claimed call that does not start now. Once it may have run, no refusal says that it has not. */
+export function outcomeOfUnstarted(
+  unstarted: Unstarted,
+  mayHaveRun: boolean,
+): Extract<RanOutcome, { type: 'denied' | 'cancelled' | 'interrupted' }> {
+  if (mayHaveRun) return { type: 'interrupted', message: `${MAY_HAVE_RUN} ${notAgain(unstarted)}` }
+  switch (unstarted.why) {
+    case 'forbidden':
+      return { type: 'denied', reason: unstarted.reason }
+    case 'stale':
+      return { type: 'cancelled', reason: `${unstarted.because}; ask again.`, code: unstarted.code }
+    case 'expired':
+      return { type: 'cancelled', code: 'approval-expired' }
+    case 'stopped':
+      return { type: 'cancelled', reason: NOT_STARTED }
+    case 'lost':
+      return { type: 'interrupted' }
+    default:
+      return unstarted satisfies never
+  }
+}
+
+function notAgain(unstarted: Unstarted): string {
+  switch (unstarted.why) {
+    case 'forbidden':
+      return `It was not tried again. ${unstarted.reason ?? 'It is not allowed any more.'}`
+    case 'stale':
+      return `It was not tried again. ${unstarted.because}.`
+    case 'expired':
+      return 'It was not tried again. The approval has expired.'
+    case 'stopped':
+      return 'It was not tried again. The run was stopped.'
+    case 'lost':
+      return 'It was not tried again here.'
+    default:
+      return unstarted satisfies never
+  }
+}
 
 /** Restores an outcome from the ledger: a repeated answer gets the same one as the first. */
 export function restoreOutcome(stored: EndedOutcome): ToolOutcome {
@@ -134,8 +188,10 @@ export function outcomeOfAnswer(answer: LedgerAnswer): ToolOutcome {
 
 /** The outcome of a call whose holder was lost. */
 export function interruptedOutcome(reason?: string): ToolOutcome {
-  return failed('execution_error', reason ?? 'It was interrupted; it may or may not have run.', 'interrupted')
+  return failed('execution_error', reason ?? MAY_HAVE_RUN, 'interrupted')
 }
+
+const MAY_HAVE_RUN = 'It was interrupted; it may or may not have run.'
 
 /** The outcome of a call that was handed to a page whose result never arrived. */
 export function handedOutOutcome(): ToolOutcome {

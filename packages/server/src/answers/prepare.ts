@@ -19,6 +19,8 @@ import { LEDGER_UNAVAILABLE, type VerifiedVerdict, wasShown } from './verify.js'
 export type Settlement = {
   readonly verdict: VerifiedVerdict
   readonly record?: ApprovalRecord | undefined
+  /** An earlier attempt was interrupted. */
+  readonly mayHaveRun?: boolean
 } & (
   | RunSettlement
   | {
@@ -27,7 +29,8 @@ export type Settlement = {
       /** The standing denial that was chosen. */
       readonly denial?: ChosenMandate | undefined
     }
-  | { readonly kind: 'refuse'; readonly refusal: Refusal }
+  /** `because`: the call does not fit any more, whatever the answer. */
+  | { readonly kind: 'refuse'; readonly refusal: Refusal; readonly because?: string | undefined }
   /** Claimed before, by this or another run: the ledger knows the outcome, and nothing is decided again. */
   | { readonly kind: 'repeat'; readonly answer: LedgerAnswer }
 )
@@ -68,7 +71,8 @@ export async function prepareVerdicts(
       if (entry === 'unavailable') return refuse(verdict, 'ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
       if (isFresh(entry)) {
         const { record } = entry ?? {}
-        return { ...(await prepareVerdict(scope, verdict, record?.mandates, messages)), record }
+        const mayHaveRun = entry?.state.phase === 'interrupted'
+        return { ...(await prepareVerdict(scope, verdict, record?.mandates, messages)), record, mayHaveRun }
       }
       return { kind: 'repeat', verdict, answer: answerOf(scope, verdict, editedText(verdict)) }
     }),
@@ -114,7 +118,7 @@ async function prepareVerdict(
     return { kind: 'reject', verdict, answer: answerOf(scope, verdict), denial: mandate }
   const gate = gateContext(scope, site.call.id, messages)
   const approved = await readApproved(scope, verdict, gate)
-  if ('refusal' in approved) return { kind: 'refuse', verdict, refusal: approved.refusal }
+  if ('refusal' in approved) return { kind: 'refuse', verdict, ...approved }
   const { asked, call } = approved
   if (mandate !== undefined && exceedsBudget(call.input, mandate.offer))
     return refuse(verdict, 'approval-mandate-refused', ABOVE_BUDGET, 'open')
@@ -173,15 +177,18 @@ export async function readApproved(
   scope: RunScope,
   verdict: VerifiedVerdict,
   gate: GateContext,
-): Promise<ApprovedCall | { readonly refusal: Refusal }> {
+): Promise<ApprovedCall | { readonly refusal: Refusal; readonly because?: string }> {
   const refused = (code: Refusal['code'], message: string, effect: Refusal['effect'] = 'close') => ({
     refusal: refusalOf(verdict, code, message, effect),
   })
+  const stale = (because: string, message = `${because}; ask again.`) => ({
+    ...refused('approval-stale', message),
+    because,
+  })
   // Unchanged: the arguments still fit the tool, and what was bound is the same.
   const asked = await readCall(scope, proposedCall(verdict.site, verdict.canonical))
-  if (!asked.ok) return refused('approval-stale', asked.failure.reason ?? UNFIT)
-  if (!(await isStillBound(scope, verdict, asked.call, gate)))
-    return refused('approval-stale', 'What the approval was given for has changed; ask again.')
+  if (!asked.ok) return stale(UNFIT, asked.failure.reason)
+  if (!(await isStillBound(scope, verdict, asked.call, gate))) return stale(STALE)
   const edited = await readEdits(scope, verdict)
   // Edits: the user's mistake. Nothing has run, so the request stays open and can be answered again.
   if (!edited.ok && edited.unfit) return refused('approval-edit-invalid', edited.reason, 'open')
@@ -205,7 +212,8 @@ async function previewOfEdits(
 
 const UNSEEN =
   'The tool has a preview, and that of the edited arguments was not shown: request it before you approve them.'
-const UNFIT = 'The arguments no longer fit the tool; ask again.'
+const UNFIT = 'The arguments no longer fit the tool'
+export const STALE = 'What the approval was given for has changed'
 
 /** A verified verdict as the ledger stores it; `edited` are the arguments, if the user edited them. */
 function answerOf(scope: RunScope, verdict: VerifiedVerdict, edited?: string | undefined): LedgerAnswer {

@@ -57,7 +57,7 @@ export async function previewEdits(
     })
   const preview = await computePreview(scope, approved.call, gate)
   const proof =
-    preview && (await signEdit(verdict.claims, approved.call.canonical, preview.text, approvals.keyring))
+    preview && (await signEdit(verdict.claims, approved.call.canonical, preview.texts, approvals.keyring))
   if (preview === undefined || proof === undefined)
     throw refused({ code: 'approval-edit-invalid', message: `The tool ${name} has no preview.` })
   return { preview: preview.shown, proof }

@@ -10,7 +10,6 @@ import { runTool } from '../scope/run-tool.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { previewHash } from '../tokens/token.js'
 import type { ReadyCall } from '../tools/call.js'
-import { NOT_STARTED } from '../tools/execute.js'
 import type { Execution } from '../tools/execution.js'
 import { logThrown, toolFailed } from '../tools/tool-errors.js'
 import type { AgentTool } from '../tools/toolkit.js'
@@ -19,12 +18,13 @@ import { auditNames, type Claim, complete, holdsLease, keepLease, record } from 
 import {
   type CallOutcome,
   decidedBy,
+  outcomeOfUnstarted,
   type Refusal,
   restoreOutcome,
   toStored,
   type Unstarted,
 } from './outcome.js'
-import { isStillBound, type RunSettlement } from './prepare.js'
+import { isStillBound, type RunSettlement, STALE } from './prepare.js'
 import type { VerifiedVerdict } from './verify.js'
 
 /** A call that this run has claimed. `revision` is the ledger's from the claim, for the grant that may follow. */
@@ -34,6 +34,11 @@ export interface ClaimedCall extends Omit<RunSettlement, 'kind'> {
   readonly holder: string
   readonly revision: number
   readonly messages: readonly Message[]
+  /**
+   * Whether an earlier attempt was interrupted. Then the call runs again only under the same idempotency key, and only if every check of a
+   * start passes; it is never asked about again, which would give it a new key.
+   */
+  readonly mayHaveRun: boolean
   /** What the audit trail records of the claim. Absent if it is recorded already. */
   readonly step?: Omit<AuditStep, 'event'> | undefined
 }
@@ -58,7 +63,7 @@ async function runHeld(
   late: AbortSignal,
 ): Promise<CallOutcome | Refusal | undefined> {
   const patient = { ...scope, leave: anySignal([scope.callerSignal, late]) }
-  const { verdict, holder, answer, step, call } = claimed
+  const { verdict, holder, answer, step, call, mayHaveRun } = claimed
   const { site, claims } = verdict
   const { tool } = call
   const claim: Claim = { ref: verdict.ref, holder, call: site.call }
@@ -73,8 +78,9 @@ async function runHeld(
     )
     if (start.kind === 'changed') return await askAgain(scope, claim, claimed, start.preview)
     if (start.kind === 'not') {
-      await complete(scope, claim, start.outcome)
-      return { kind: 'result', site, outcome: restoreOutcome(start.outcome), decided }
+      const outcome = outcomeOfUnstarted(start.unstarted, mayHaveRun)
+      await complete(scope, claim, outcome)
+      return { kind: 'result', site, outcome: restoreOutcome(outcome), decided }
     }
     if (tool.location !== 'server') return handOut(scope, claim, claimed)
     // Only once the call may start, and before the tool can change the input, from which the grant's key is read.
@@ -107,13 +113,16 @@ async function runHeld(
   }
 }
 
-const not = (outcome: Unstarted) => ({ kind: 'not', outcome }) as const
-
 type Start =
   /** `preview`: the approved one, unmasked. */
   | { readonly kind: 'start'; readonly preview: Preview | undefined }
-  | { readonly kind: 'not'; readonly outcome: Unstarted }
+  | { readonly kind: 'not'; readonly unstarted: Unstarted }
+  /** Nothing has run, so the user can be asked again. */
   | { readonly kind: 'changed'; readonly preview: ComputedPreview | undefined }
+
+const not = (unstarted: Unstarted) => ({ kind: 'not', unstarted }) as const
+const stale = (because: string, code: 'approval-stale' | 'ledger-unavailable' = 'approval-stale') =>
+  not({ why: 'stale', because, code })
 
 /**
  * Whether a claimed call may start now. The caller must then start it without awaiting anything else: everything that may have changed
@@ -122,53 +131,52 @@ type Start =
 async function decideStart(
   scope: RunScope,
   claim: Claim,
-  { verdict, asked, call, messages, approvedPreview }: ClaimedCall,
+  { verdict, asked, call, messages, approvedPreview, mayHaveRun }: ClaimedCall,
 ): Promise<Start> {
   const { approvals, now, warn } = scope.settings
-  // At the start, in the order of the table in docs/security.md: what was bound, the policy, the preview, the lease,
-  // standing denials, the time.
+  // At the start, in the order of the table in docs/security.md: the policy, the preview, what was bound, the lease, standing denials,
+  // the time.
   const gate = gateContext(scope, call.id, messages)
-  if (!(await isStillBound(scope, verdict, asked, gate)))
-    return not({ type: 'cancelled', reason: STALE, code: 'approval-stale' })
   const { decision, reason } = await askPolicy(call, gate, {
     policy: approvals.policy,
     warn,
     leave: scope.leave,
   })
-  if (decision === 'block') return not({ type: 'denied', reason: reason?.slice(0, MAX_REASON_LENGTH) })
+  if (decision === 'block') return not({ why: 'forbidden', reason: reason?.slice(0, MAX_REASON_LENGTH) })
   const preview = await computePreview(scope, call, gate)
-  const hash = preview && (await previewHash(verdict.claims, preview.text, approvals.keyring))
-  if (!(await holdsLease(scope, claim))) return not({ type: 'interrupted' })
+  const hash = preview && (await previewHash(verdict.claims, preview.texts, approvals.keyring))
+  // After the preview, which may take seconds.
+  if (!(await isStillBound(scope, verdict, asked, gate))) return stale(STALE)
+  if (!(await holdsLease(scope, claim))) return not({ why: 'lost' })
   if (call.tool.mandates !== undefined) {
     const standing = await findPermission(scope, call, 'denial')
-    if (standing.kind === 'denied') return not({ type: 'denied', reason: reasonOfDenial(standing.grant) })
-    if (standing.kind === 'unknown')
-      return not({ type: 'cancelled', reason: UNKNOWN_DENIALS, code: 'ledger-unavailable' })
+    if (standing.kind === 'denied') return not({ why: 'forbidden', reason: reasonOfDenial(standing.grant) })
+    if (standing.kind === 'unknown') return stale(UNKNOWN_DENIALS, 'ledger-unavailable')
   }
   // A call that somebody else runs is only handed over here, and can be handed over again.
-  if (scope.leave.aborted && call.tool.location === 'server')
-    return not({ type: 'cancelled', reason: NOT_STARTED })
-  if (now() >= verdict.claims.expiresAt) return not({ type: 'cancelled', code: 'approval-expired' })
+  if (scope.leave.aborted && call.tool.location === 'server') return not({ why: 'stopped' })
+  if (now() >= verdict.claims.expiresAt) return not({ why: 'expired' })
+  // The call itself may have changed it, or something else has: only the user can find out.
+  if (hash !== approvedPreview && mayHaveRun) return stale(EFFECT_CHANGED)
   return hash === approvedPreview ? { kind: 'start', preview: preview?.exact } : { kind: 'changed', preview }
 }
 
 /** Why a claimed call does not start if that could not be decided: the claim is settled, whatever a hook does. */
 function notStarted({ settings }: RunScope, { name }: ReadyCall, error: unknown): Start {
-  if (isLeft(error)) return not({ type: 'cancelled', reason: NOT_STARTED })
+  if (isLeft(error)) return not({ why: 'stopped' })
   settings.warn(`Whether ${name} may start could not be decided.`, error)
-  return not({ type: 'cancelled', reason: UNDECIDED, code: 'approval-stale' })
+  return stale(UNDECIDED)
 }
 
-const UNDECIDED = 'Whether it may start could not be checked, so it was not started; ask again.'
-const UNKNOWN_DENIALS =
-  'Whether a standing denial refuses it could not be read, so it was not started; ask again.'
-const STALE = 'What the approval was given for has changed; ask again.'
+const UNDECIDED = 'Whether it may start could not be checked, so it was not started'
+const UNKNOWN_DENIALS = 'Whether a standing denial refuses it could not be read, so it was not started'
+const EFFECT_CHANGED = 'What it would do has changed, perhaps because it has run'
 
 /** How often in a row approval is requested again for one call. */
 const MAX_ASKED_AGAIN = 5
 
 /**
- * The preview has changed: nothing runs, and a new request replaces the one that was answered. It is for the call as the model made it,
+ * The preview has changed: nothing has run, nothing runs, and a new request replaces the one that was answered. It is for the call as the model made it,
  * without the user's edits: only that is signed by the token that was verified. Nobody is asked once the user has moved on, or if the
  * preview changes each time.
  */
@@ -179,20 +187,20 @@ async function askAgain(
   current: ComputedPreview | undefined,
 ): Promise<CallOutcome | undefined> {
   const { site, claims } = verdict
-  const ended = (outcome: Unstarted): CallOutcome => {
+  const ended = (outcome: ReturnType<typeof outcomeOfUnstarted>): CallOutcome => {
     const decided = decidedBy(scope, answer, claims.scopes)
     return { kind: 'result', site, outcome: restoreOutcome(outcome), decided }
   }
-  const stale = { type: 'cancelled', reason: STALE, code: 'approval-stale' } as const
+  const settled = { type: 'cancelled', reason: `${STALE}; ask again.`, code: 'approval-stale' } as const
   if (site.superseded || claims.again >= MAX_ASKED_AGAIN) {
-    const outcome = site.superseded ? stale : { ...stale, reason: UNSTEADY }
+    const outcome = site.superseded ? settled : { ...settled, reason: UNSTEADY }
     await complete(scope, claim, outcome)
     return ended(outcome)
   }
   // Settled first: at no time can both requests be answered.
   const next = scope.settings.approvals.generateId()
-  const recorded = await complete(scope, claim, { ...stale, next })
-  if (recorded !== 'held') return ended(recorded === 'lost' ? { type: 'interrupted' } : stale)
+  const recorded = await complete(scope, claim, { ...settled, next })
+  if (recorded !== 'held') return ended(recorded === 'lost' ? { type: 'interrupted' } : settled)
   const preview = call === asked ? current : undefined
   const replaced = { claims, record, next, messages, preview }
   const asking = await requestAgain(scope, asked, replaced).catch(unlessLeft)

@@ -10,12 +10,14 @@ import { isConfirmed } from './confirm.js'
 import {
   type CallOutcome,
   decidedBy,
+  type EndedOutcome,
   handedOutOutcome,
-  interruptedOutcome,
   outcomeOfAnswer,
+  outcomeOfUnstarted,
   type Refusal,
   restoreOutcome,
   stillRunning,
+  type Unstarted,
 } from './outcome.js'
 import { prepareVerdicts, refusalOf, type Settlement } from './prepare.js'
 import { runClaimed } from './run-claimed.js'
@@ -59,6 +61,8 @@ async function settle(
   const isAccepted = kind === 'repeat' || (await isConfirmed(scope, settlement).catch(unlessLeft))
   if (isAccepted === undefined) return stopped(verdict)
   if (!isAccepted) return refusalOf(verdict, 'approval-not-yours', 'The answer was not confirmed.', 'open')
+  const unstarted = settlement.mayHaveRun ? whyNotAgain(settlement) : undefined
+  if (unstarted !== undefined) return interrupted(scope, verdict, outcomeOfUnstarted(unstarted, true))
   if (kind === 'refuse') return settlement.refusal
   if (scope.stop.aborted) return stopped(verdict)
   const holder = randomId('holder_')
@@ -71,7 +75,8 @@ async function settle(
   if (claim.status === 'claimed') {
     const { revision } = claim
     const step = { ...auditNames({ ref: verdict.ref, call: site.call }), ...auditAnswer(verdict, answer) }
-    if (kind === 'run') return runClaimed(scope, { ...settlement, holder, revision, messages, step })
+    if (kind === 'run')
+      return runClaimed(scope, { ...settlement, holder, revision, messages, mayHaveRun: false, step })
     await auditSettled(scope, step, answer)
     if (denial !== undefined) await auditGranted(scope, denial)
     const decided = decidedBy(scope, answer, claims.scopes)
@@ -90,6 +95,15 @@ const NOT_STORED = 'The standing denial could not be stored: send the answer aga
 
 function reasonOf(answer: LedgerAnswer): string | undefined {
   return 'reason' in answer ? answer.reason : undefined
+}
+
+/** Why a call that may have run can't be tried again, known before it is claimed again. */
+function whyNotAgain(settlement: Settlement): Unstarted | undefined {
+  if (settlement.kind === 'refuse' && settlement.because !== undefined)
+    return { why: 'stale', because: settlement.because, code: 'approval-stale' }
+  if (settlement.kind === 'reject' && settlement.answer.by === 'policy' && 'reason' in settlement.answer)
+    return { why: 'forbidden', reason: settlement.answer.reason }
+  return undefined
 }
 
 /** A stop before the claim leaves the answer unused: it can be sent again. */
@@ -139,11 +153,15 @@ function isReplacement(stored: StoredOutcome | { readonly type: 'interrupted' })
 }
 
 /** A result is reported even if the ledger can't tell now who gave the answer. */
-async function interrupted(scope: RunScope, verdict: VerifiedVerdict): Promise<CallOutcome> {
+async function interrupted(
+  scope: RunScope,
+  verdict: VerifiedVerdict,
+  stored: EndedOutcome = { type: 'interrupted' },
+): Promise<CallOutcome> {
   const { site, claims } = verdict
   const first = await firstAnswer(scope, verdict.ref)
   const decided = first && decidedBy(scope, first.answer, claims.scopes)
-  return { kind: 'result', site, outcome: interruptedOutcome(), decided }
+  return { kind: 'result', site, outcome: restoreOutcome(stored), decided }
 }
 
 /** A repeated answer gets the first one's outcome. A client tool goes only to the page that had it first; another page is too late. */
@@ -206,7 +224,13 @@ async function reclaim(
   try {
     const again = call.tool.idempotent ? await ledger.reclaim(verdict.ref, holder, leaseMs) : undefined
     if (again?.status === 'claimed')
-      return runClaimed(scope, { ...settlement, holder, revision: again.revision, messages })
+      return runClaimed(scope, {
+        ...settlement,
+        holder,
+        revision: again.revision,
+        messages,
+        mayHaveRun: true,
+      })
   } catch (error) {
     scope.settings.warn('The ledger could not be reached.', error)
   }

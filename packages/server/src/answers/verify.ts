@@ -6,7 +6,7 @@ import type { RunContext } from '../scope/run-context.js'
 import type { RunScope } from '../scope/scope.js'
 import {
   CHECK_FIRST,
-  previewHash,
+  isShownPreview,
   type TokenClaims,
   type TokenVerdict,
   verifyToken,
@@ -125,7 +125,7 @@ async function verifyAnswer(
 
 /**
  * Whether the preview that an answer returns is the one that it has to approve. A peer that doesn't know previews returns none; our own
- * client, which names its run, always does.
+ * client, which names its run, always does. `null`: the peer knows previews, and has shown none.
  */
 export async function wasShown(
   { settings }: RunScope,
@@ -133,10 +133,11 @@ export async function wasShown(
   claims: TokenClaims,
   approved: string | undefined,
 ): Promise<boolean> {
-  if (preview === undefined) return approved === undefined || sentIn === undefined
+  if (preview === undefined || preview === null)
+    return approved === undefined || (preview === undefined && sentIn === undefined)
   const written = canonicalJson(preview)
   if (!written.ok || approved === undefined) return false
-  return (await previewHash(claims, written.canonical, settings.approvals.keyring)) === approved
+  return isShownPreview(claims, approved, written.canonical, settings.approvals.keyring)
 }
 
 const NOT_SHOWN = 'The answer does not return the preview that was sent with the request: reload the page.'

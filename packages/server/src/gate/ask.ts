@@ -144,7 +144,7 @@ async function signRecord(
     {
       ...question,
       ...{ toolName, ledgerId: approvals.ledger.id, binding, mandates: mandatesText(mandates) },
-      ...{ preview: preview?.text, again: own.again?.count },
+      ...{ preview: preview?.texts, again: own.again?.count },
     },
     approvals.keyring,
   )
@@ -161,9 +161,9 @@ async function signRecord(
 }
 
 /** The preview of the request before this one, if both together are no larger than one may be. */
-function previousOf({ text }: ComputedPreview, { again }: OwnTerms): Pick<ApprovalRecord, 'previous'> {
+function previousOf({ texts }: ComputedPreview, { again }: OwnTerms): Pick<ApprovalRecord, 'previous'> {
   if (again?.previous === undefined) return {}
-  const isSmall = bytesOf(text) + bytesOf(JSON.stringify(again.previous)) <= MAX_PREVIEW_BYTES
+  const isSmall = bytesOf(texts.shown) + bytesOf(JSON.stringify(again.previous)) <= MAX_PREVIEW_BYTES
   return { previous: isSmall ? again.previous : TOO_LARGE }
 }
 

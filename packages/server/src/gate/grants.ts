@@ -55,9 +55,7 @@ export async function findPermission(
     const mandate = asked && (await ledger.findMandate?.(asked, reads))
     if (mandate?.approved === false) return { kind: 'denied', grant: mandate }
     const grant =
-      isDenial || mandate !== undefined
-        ? mandate
-        : await ledger.findGrant(grantKey(scope, scope.owner, call), reads)
+      isDenial || mandate !== undefined ? mandate : await findSession(scope, scope.owner, call, reads)
     const isCurrent = changesOf(ledger) === before
     if (!isCurrent && purpose !== 'use')
       return isFirst ? await findPermission(scope, call, purpose, false) : { kind: 'unknown' }
@@ -74,6 +72,24 @@ export async function findPermission(
 }
 
 const NONE = { kind: 'none' } as const
+
+/** A tool whose `scopeKey` fails has no session grants. This says nothing about an approval of one call, or a standing denial. */
+function findSession(
+  scope: RunScope,
+  owner: string,
+  call: ReadyCall,
+  purpose: 'look' | 'use',
+): Promise<Grant | undefined> {
+  const { approvals, warn } = scope.settings
+  let key: ReturnType<typeof grantKey>
+  try {
+    key = grantKey(scope, owner, call)
+  } catch (error) {
+    warn(`No session approval applies to ${call.name}, because its scopeKey failed.`, error)
+    return Promise.resolve(undefined)
+  }
+  return approvals.ledger.findGrant(key, purpose)
+}
 
 /**
  * Gives back the use of a mandate, because its call has not started. If that fails, the use counts: better one too few than one too many.

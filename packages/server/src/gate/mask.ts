@@ -1,16 +1,24 @@
 import { isRecord, type Preview, REDACTED } from '@countersign/core'
+import { utf8 } from '../encoding/bytes.js'
 import { copyOf } from '../encoding/copy.js'
 import { plainOf } from '../encoding/plain.js'
 import type { ReadyCall } from '../tools/call.js'
 
-/** Texts to find in a preview, at most: finding them takes time for each. */
+/** Texts to find in a preview, and their forms, at most: finding them takes time for each. */
 const MAX_MASKS = 200
-
-/** Shorter lines of a masked text are too common to be masked by themselves. */
-const MIN_LINE = 4
+const MAX_FORMS = 400
 
 /**
- * The texts and numbers of a call's arguments that `redact` doesn't show, in every form in which a preview may quote them. Undefined if
+ * Shorter texts, and shorter lines of a text, are not masked: they are everywhere, and can be guessed. The model chooses the arguments, so
+ * it could blank what the user has to see, digit by digit.
+ */
+const MIN_MASK = 4
+
+/** Shorter texts are masked as whole words only. */
+const MIN_PART = 8
+
+/**
+ * The texts and numbers of a call's arguments that `redact` doesn't show, in the forms in which a preview may quote them. Undefined if
  * there are too many.
  *
  * @throws whatever `redact` throws
@@ -22,9 +30,10 @@ export function maskedValues(
   const shown: unknown = redact(copyOf(call.input) as never)
   const found = new Set<string>()
   for (const real of [call.args, plainOf(call.input)]) collect(real, shown, found)
-  if (found.size > MAX_MASKS) return undefined
-  const forms = new Set([...found].flatMap(formsOf))
-  return forms.size > MAX_MASKS ? undefined : [...forms]
+  const texts = new Set([...found].flatMap(linesOf).filter(({ length }) => length >= MIN_MASK))
+  if (found.size > MAX_MASKS || texts.size > MAX_MASKS) return undefined
+  const forms = new Set([...texts].flatMap(formsOf))
+  return forms.size > MAX_FORMS ? undefined : [...forms]
 }
 
 function collect(real: unknown, shown: unknown, found: Set<string>): void {
@@ -45,10 +54,34 @@ function isShortened(real: unknown, shown: unknown): boolean {
   return real.startsWith(start) && real.length - start.length === Number(rest)
 }
 
-/** A text as it is, inside JSON, in a URL, and line by line as in a diff. */
+/** A text, and its lines, as a diff has them. */
+function linesOf(text: string): readonly string[] {
+  return text.includes('\n') ? [text, ...text.split(/\r?\n/)] : [text]
+}
+
+/** A text as it is, inside JSON, and as the parts of a URL and forms have it. */
 function formsOf(text: string): readonly string[] {
-  const lines = text.includes('\n') ? text.split(/\r?\n/).filter((line) => line.length >= MIN_LINE) : []
-  return [text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text), ...lines]
+  const component = encodeURIComponent(text)
+  const strict = percentEncoded(component, /[!'()*]/g)
+  const form = percentEncoded(component, /[!'()~]/g).replaceAll('%20', '+')
+  const parts = URL_PARTS.map((encoded) => percentEncoded(text, encoded))
+  return [text, JSON.stringify(text).slice(1, -1), component, strict, form, ...parts]
+}
+
+/** What the URL standard encodes in a fragment, a query, a path (before 2023, and now), and a user name or password. */
+const URL_PARTS = [
+  /[^!-~]|["<>`]/gu,
+  /[^!-~]|["#'<>]/gu,
+  /[^!-~]|["#<>?`{}]/gu,
+  /[^!-~]|["#<>?^`{}]/gu,
+  /[^!-~]|["#/:;<=>?@[\\\]^`{|}]/gu,
+]
+
+function percentEncoded(text: string, encoded: RegExp): string {
+  return text.replace(encoded, (one) => {
+    const bytes = Array.from(utf8(one), (byte) => byte.toString(16).toUpperCase().padStart(2, '0'))
+    return `%${bytes.join('%')}`
+  })
 }
 
 /** A preview in which these texts are replaced, wherever they occur. */
@@ -83,7 +116,7 @@ function hiding(masked: readonly string[]): (text: string) => string {
     let hidden = ''
     let kept = 0
     for (let at = 0; at < text.length; ) {
-      const found = byStart.get(text.charAt(at))?.find((one) => text.startsWith(one, at))
+      const found = byStart.get(text.charAt(at))?.find((one) => isAt(text, at, one))
       if (found === undefined) {
         at++
         continue
@@ -94,4 +127,16 @@ function hiding(masked: readonly string[]): (text: string) => string {
     }
     return kept === 0 ? text : hidden + text.slice(kept)
   }
+}
+
+const WORD = /[\p{L}\p{N}_]/u
+
+function isAt(text: string, at: number, one: string): boolean {
+  if (!text.startsWith(one, at)) return false
+  if (one.length >= MIN_PART) return true
+  const isJoined = (left: string, right: string) => WORD.test(left) && WORD.test(right)
+  const end = at + one.length
+  return (
+    !isJoined(text.charAt(at - 1), one.charAt(0)) && !isJoined(one.charAt(one.length - 1), text.charAt(end))
+  )
 }

@@ -1,19 +1,20 @@
-import { type GateContext, type Preview, readPreview } from '@countersign/core'
+import { type GateContext, isRecord, type Preview, readPreview } from '@countersign/core'
 import { canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { callHook, isLeft } from '../encoding/hooks.js'
 import { inWords } from '../encoding/in-words.js'
+import { warnOnce } from '../encoding/warn-once.js'
 import type { RunScope } from '../scope/scope.js'
+import type { PreviewTexts } from '../tokens/token.js'
 import type { ReadyCall } from '../tools/call.js'
 import { toldOf } from '../tools/tool-errors.js'
 import { maskedValues, withMasks } from './mask.js'
 
-/** A preview as computed, and as the user sees it: masked like the arguments. */
+/** A preview as computed, and as the user sees it: masked like the arguments. An approval is bound to both. */
 export interface ComputedPreview {
   readonly exact: Preview
   readonly shown: Preview
-  /** RFC 8785 text of `shown`: what an approval is bound to. */
-  readonly text: string
+  readonly texts: PreviewTexts
 }
 
 /** Bytes of a preview, as JSON. */
@@ -41,7 +42,8 @@ export async function computePreview(
     masked?.length === 0
       ? exact
       : readMade(masked === undefined ? MANY_MASKS : withMasks(exact.value, masked))
-  return { exact: exact.value, shown: shown.value, text: shown.text }
+  const unmasked = exact.text === shown.text ? undefined : exact.text
+  return { exact: exact.value, shown: shown.value, texts: { shown: shown.text, unmasked } }
 }
 
 /** Runs a tool's `preview`, and reads what it returns, which may throw as well. One that takes too long is abandoned. */
@@ -61,7 +63,10 @@ async function runPreview(
     }, timeout)
   })
   try {
-    return readMade(await callHook(leave, () => Promise.race([preview(over.signal), late])))
+    const made = await callHook(leave, () => Promise.race([preview(over.signal), late]))
+    const read = readMade(made)
+    if (read.value.kind === 'json' && isRecord(made) && made.kind !== 'json') warnOnce(warn, notOfAKind(name))
+    return read
   } catch (error) {
     if (isLeft(error)) {
       over.abort()
@@ -73,6 +78,9 @@ async function runPreview(
     clearTimeout(timer)
   }
 }
+
+const notOfAKind = (name: string) =>
+  `The preview of ${name} is of no known kind, or has other members than its kind, so it is shown as JSON.`
 
 interface ReadPreview {
   readonly value: Preview
@@ -94,7 +102,11 @@ function readMade(made: unknown): ReadPreview {
 }
 
 function noPreview(reason: string): ReadPreview {
-  const value = { kind: 'none', reason: reason.slice(0, MAX_REASON) } as const
+  // Half a surrogate pair would make it unacceptable in an answer.
+  const value = {
+    kind: 'none',
+    reason: reason.slice(0, MAX_REASON).replace(/\p{Surrogate}/gu, '\ufffd'),
+  } as const
   return { value, text: JSON.stringify(value) }
 }
 

@@ -25,10 +25,15 @@ export interface TokenRequest
   readonly binding?: string | undefined
   /** From `mandatesText`, if the request offers mandates. */
   readonly mandates?: string | undefined
-  /** RFC 8785 text of the preview, if there is one. */
-  readonly preview?: string | undefined
+  readonly preview?: PreviewTexts | undefined
   /** How often approval was requested before for this call, because its preview had changed. */
   readonly again?: number | undefined
+}
+
+/** RFC 8785 texts of a preview: as shown, and without its masks if it has any. */
+export interface PreviewTexts {
+  readonly shown: string
+  readonly unmasked?: string | undefined
 }
 
 /** What the server knows of the call that an answer is for. */
@@ -44,7 +49,7 @@ export interface TokenClaims
   /** Compared by `bindingMatches`, when the call is about to run. */
   readonly bindingHash?: string | undefined
   readonly mandatesHash?: string | undefined
-  /** Compared by `previewHash`: with what the page showed, and when the call is about to run. */
+  /** Compared by `isShownPreview` with what the page showed, and by `previewHash` when the call is about to run. */
   readonly previewHash?: string | undefined
   /** How often approval was requested before for this call, because its preview had changed. */
   readonly again: number
@@ -204,19 +209,36 @@ async function isHashOf(
   return keys !== undefined && (await keyedHash(keys.args, text)) === hash
 }
 
-/** The keyed hash of a preview's RFC 8785 text. The prefix is not JSON, so it is no hash of arguments. */
-function hashPreview(key: CryptoKey, text: string): Promise<string> {
+/** The keyed hash of a preview's text. The prefix is not JSON, so it is no hash of arguments. */
+function hashPreviewText(key: CryptoKey, text: string): Promise<string> {
   return keyedHash(key, `preview ${text}`)
+}
+
+/** The hash of a preview: that of what is shown and, if anything in it is masked, after a dot that of what is not. */
+async function hashPreview(key: CryptoKey, { shown, unmasked }: PreviewTexts): Promise<string> {
+  const hash = await hashPreviewText(key, shown)
+  return unmasked === undefined ? hash : `${hash}.${await hashPreviewText(key, unmasked)}`
 }
 
 /** The same with the key of a token. */
 export async function previewHash(
   { kid }: TokenClaims,
-  text: string,
+  texts: PreviewTexts,
   keyring: Keyring,
 ): Promise<string | undefined> {
   const keys = await keyring.byKid(kid)
-  return keys && hashPreview(keys.args, text)
+  return keys && hashPreview(keys.args, texts)
+}
+
+/** Whether this is what was shown of the preview with this hash. */
+export async function isShownPreview(
+  { kid }: TokenClaims,
+  hash: string,
+  shown: string,
+  keyring: Keyring,
+): Promise<boolean> {
+  const keys = await keyring.byKid(kid)
+  return keys !== undefined && (await hashPreviewText(keys.args, shown)) === hash.split('.')[0]
 }
 
 /**
@@ -226,7 +248,7 @@ export async function previewHash(
 export async function signEdit(
   claims: TokenClaims,
   edited: string,
-  preview: string,
+  preview: PreviewTexts,
   keyring: Keyring,
 ): Promise<string | undefined> {
   const keys = await keyring.byKid(claims.kid)
@@ -242,7 +264,9 @@ export async function verifyEdit(
   proof: unknown,
   keyring: Keyring,
 ): Promise<string | undefined> {
-  const [hash = '', mac = ''] = typeof proof === 'string' && proof.length < 200 ? proof.split('.') : []
+  const said = typeof proof === 'string' && proof.length < 200 ? proof : ''
+  const dot = said.lastIndexOf('.')
+  const [hash, mac] = [said.slice(0, Math.max(dot, 0)), said.slice(dot + 1)]
   const keys = await keyring.byKid(claims.kid)
   const bytes = decodeBase64url(mac)
   if (keys === undefined || bytes?.length !== 32) return undefined

@@ -544,3 +544,16 @@ test('W15 a replay tells nothing of what other users asked, and takes no request
   const his = { ...question, approvalId: own?.approval.id ?? '' }
   expect(await bob.agent.grants.replay('bob', his)).toEqual({ asked: 0, matched: [] })
 })
+
+test('W7 a scopeKey that fails makes no session approval, and stops neither an approval of one call nor a standing denial', async () => {
+  const warned: string[] = []
+  const warn = (message: string) => warned.push(message)
+  const scopeKey = () => undefined as never
+  const chat = openChat({ warn, tool: { scopes: ['once', 'session'], scopeKey } })
+  await chat.reply(await chat.propose([bill(1)]), { approved: true })
+  expect(chat.runs).toEqual([bill(1)])
+  expect(warned).toContain('No session approval applies to pay, because its scopeKey failed.')
+  await chat.reply(await chat.propose([bill(2, 'mallory')]), { approved: false, mandate: 'never' })
+  expect((await chat.propose([bill(3, 'mallory')])).asked).toEqual([])
+  expect(chat.runs).toEqual([bill(1)])
+})

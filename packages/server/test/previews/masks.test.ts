@@ -1,6 +1,6 @@
 import { type Preview, REDACTED, sanitizeArgs } from '@countersign/core'
 import { expect, test } from 'vitest'
-import { ask, call, collect, input, testAgent } from '../support.js'
+import { ask, call, collect, input, requests, testAgent } from '../support.js'
 import { fileTool, yes } from './world.js'
 
 const secret = 'hunter2 "quoted"\nline two of it'
@@ -83,4 +83,64 @@ test('V9 a mask that fails leaves the call without an approval request', async (
     throw new Error('broken')
   }
   await expect(masked({}, { kind: 'text', text: '' }, redact)).rejects.toThrow(/nothing was asked/)
+})
+
+test('V9 values of fewer than four characters are not masked: the model could blank what the user has to see', async () => {
+  const args = { password: '0', token: 1, secret: '939', auth: ['del', 'fil'] }
+  const preview: Preview = { kind: 'table', columns: ['deletes'], rows: [['939 files'], [939]] }
+  expect(await masked(args, preview)).toEqual(preview)
+})
+
+test('V9 values of fewer than eight characters are masked as whole words only, longer ones anywhere', async () => {
+  const args = { password: 'file', token: 'x-12', secret: 'notes-of-ann' }
+  const text = 'file, files, profile, "file", x-123, x-12 and /home/notes-of-anna'
+  expect(await masked(args, { kind: 'text', text })).toEqual({
+    kind: 'text',
+    text: `${REDACTED}, files, profile, "${REDACTED}", x-123, ${REDACTED} and /home/${REDACTED}a`,
+  })
+})
+
+test('V9 values are masked as any part of a URL and any form has them', async () => {
+  const password = `p@ss w\u00f6rd! 'it' [1] {a}^|"/?#$&,+;:=~*()`
+  const url = new URL('https://example.org')
+  url.username = password
+  url.pathname = `/${password}`
+  url.hash = password
+  const strict = encodeURIComponent(password).replace(
+    /[!'()*]/g,
+    (one) => `%${one.charCodeAt(0).toString(16)}`,
+  )
+  const parts = [
+    url.username,
+    url.pathname.slice(1),
+    url.hash.slice(1),
+    new URL(`https://example.org/?${password.replace('#', '')}`).search.slice(1),
+    new URLSearchParams({ password }).toString().slice('password='.length),
+    encodeURIComponent(password),
+    strict.replace(/%../g, (hex) => hex.toUpperCase()),
+  ]
+  for (const [at, part] of parts.entries()) {
+    const args = { password: at === 3 ? password.replace('#', '') : password }
+    expect(await masked(args, { kind: 'text', text: `GET ${part} now` })).toEqual({
+      kind: 'text',
+      text: `GET ${REDACTED} now`,
+    })
+  }
+})
+
+test('V9 a masked part of the effect that changes is a change: nothing runs, and the user is asked again', async () => {
+  let count = 'one hundred'
+  const redact = sanitizeArgs
+  const made = fileTool({ redact, preview: () => ({ kind: 'text', text: `deletes ${count} files` }) })
+  const args = { password: 'one hundred', token: 'nine hundred' }
+  const { agent } = testAgent([call(['call_1', 'write', args]), [], []], { tools: [made.tool] })
+  const { history, first } = await ask(agent)
+  count = 'nine hundred'
+  const events = await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(made.runs).toEqual([])
+  const [again] = requests(events)
+  expect(again?.approval.preview).toEqual(first.approval.preview)
+  if (again === undefined) return expect.unreachable()
+  await collect(agent, input(history, { resume: [yes(again)] }))
+  expect(made.approved).toEqual([{ kind: 'text', text: 'deletes nine hundred files' }])
 })

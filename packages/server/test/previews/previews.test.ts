@@ -451,3 +451,50 @@ test('a mask that throws right before the start leaves no claim open, and nothin
   })
   expect(made.runs).toEqual([])
 })
+
+test('V7 a reason is cut between characters, and can be approved whatever it contains', async () => {
+  for (const text of [`${'x'.repeat(1023)}\u{1f600}`, `half \ud83d`]) {
+    const made = fileTool({
+      preview: () => {
+        throw new ToolError(text)
+      },
+    })
+    const { agent } = writer(made)
+    const { history, first } = await ask(agent)
+    const events = await collect(agent, input(history, { resume: [yes(first)] }))
+    expect(refusals(events)).toEqual([])
+    expect(made.runs).toHaveLength(1)
+  }
+})
+
+test('V8 what was bound is read after the preview, which may take seconds', async () => {
+  let [fact, isSlow] = ['one', false]
+  const made = fileTool({
+    bind: () => fact,
+    preview: async () => {
+      await Promise.resolve()
+      if (isSlow) fact = 'two'
+      return { kind: 'text', text: 'same' }
+    },
+  })
+  const { agent } = writer(made)
+  const { history, first } = await ask(agent)
+  isSlow = true
+  await collect(agent, input(history, { resume: [yes(first)] }))
+  expect(made.runs).toEqual([])
+})
+
+test('V14 a preview that is malformed, or has members that nothing would show, is sent as JSON, with one warning', async () => {
+  const preview = { kind: 'diff', before: 'a', after: 'b', hunks: null } as never
+  const warnings: string[] = []
+  const made = counted('draw', {
+    needsApproval: true,
+    preview: () => preview,
+    redact: (given) => ({ ...given, text: '' }),
+  })
+  const turns = [call(['call_1', 'draw', { text: 'new' }], ['call_2', 'draw', {}])]
+  const { agent } = testAgent(turns, { tools: [made.tool], warn: (message) => warnings.push(message) })
+  const { first } = await ask(agent)
+  expect(first.approval.preview).toEqual({ kind: 'json', value: preview })
+  expect(warnings).toEqual([expect.stringContaining('no known kind')])
+})
