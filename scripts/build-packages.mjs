@@ -1,5 +1,5 @@
 // Builds the JavaScript of the packages: ESM and, if a package offers it, CommonJS.
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { entriesOf, offersCommonJs, packages } from './packages.mjs'
@@ -26,9 +26,18 @@ export async function buildPackage(one, outdir = join(one.folder, 'dist')) {
   }
   removeScripts(outdir)
   await build({ ...options, format: 'esm', splitting: true, external })
+  dropBareImports(outdir)
   if (!offersCommonJs(one)) return
   const imported = external.filter((name) => !modulesOnly.includes(name))
   await build({ ...options, format: 'cjs', outExtension: { '.js': '.cjs' }, external: imported })
+}
+
+/** A chunk that is imported for nothing makes bundlers warn: no module of a package has side effects. */
+function dropBareImports(folder) {
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.js'))) {
+    const text = readFileSync(join(folder, file), 'utf8')
+    writeFileSync(join(folder, file), text.replace(/^import "\.\/chunk-\w+\.js";\n/gm, ''))
+  }
 }
 
 /** Imported by a package only if installed. */
@@ -60,7 +69,5 @@ export async function buildProgram(folder) {
     // the page's sources are shared and are not built separately
     alias: { '@countersign/example-page': join(folder, '../page/src') },
     logLevel: 'warning',
-    // the chunks of a package import one another even if nothing of them is used
-    logOverride: { 'ignored-bare-import': 'silent' },
   })
 }

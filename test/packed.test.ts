@@ -92,6 +92,15 @@ test('the packed packages contain what was built, a license and a readme, and no
   }
 })
 
+test('no file imports a chunk for nothing, of which a bundler would warn', () => {
+  const bare = manifests.flatMap(({ name }) => {
+    const dist = join(project, 'node_modules', name, 'dist')
+    const scripts = readdirSync(dist).filter((file) => file.endsWith('.js'))
+    return scripts.filter((file) => /^import "/m.test(readFileSync(join(dist, file), 'utf8')))
+  })
+  expect(bare).toEqual([])
+})
+
 test('publint has nothing to say against the packed packages', async () => {
   const complaints = []
   for (const file of tarballs) {
