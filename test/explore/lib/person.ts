@@ -155,12 +155,14 @@ async function approveAll(facts: Facts): Promise<Told> {
 /** Takes the last answer back, which is only possible if no request has carried it. */
 async function withdraw(facts: Facts, id: string): Promise<Told> {
   const given = facts.answers.get(id)
+  const wasWithdrawn = given?.isWithdrawn === true
   facts.reopening.add(id)
   const told = facts.client.withdrawApprovalResponse(id)
-  // A listener may have answered again at once.
+  // A listener may have answered or cancelled again at once.
   const isAnswered = facts.answers.get(id) !== given
-  const isOpen = isAnswered || shownCall(facts.client, id)?.state === 'approval-requested'
-  const isWithdrawn = given !== undefined && given.isWithdrawn !== true && isOpen
+  const wasOpen = given?.isWithdrawn === true && !wasWithdrawn
+  const isOpen = isAnswered || wasOpen || shownCall(facts.client, id)?.state === 'approval-requested'
+  const isWithdrawn = given !== undefined && !wasWithdrawn && isOpen
   const carried = given?.carried.length ?? 0
   if (isWithdrawn) {
     given.isWithdrawn = true

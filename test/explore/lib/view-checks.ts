@@ -89,13 +89,15 @@ function compareCall(facts: Facts, before: MessagePart | undefined, after: CallP
     )
   const isReopened =
     approval !== undefined && after.state === 'approval-requested' && facts.reopening.has(approval.id)
-  if (given && approval.approved === undefined && !isReopened)
+  if (given && given.isWithdrawn !== true && approval.approved === undefined && !isReopened)
     violate(facts, 'consistent', `The answer to ${approval.id} is forgotten.`)
   if (after.state === 'approval-responded' && approval?.approved === undefined)
     violate(facts, 'person', `${after.id} counts as answered without an answer.`)
   if (before?.type !== 'tool-call' || before.state === after.state) return
-  if (isReopened) facts.reopening.delete(approval.id)
-  else if (rank[before.state] >= rank[after.state])
+  if (isReopened) {
+    facts.reopening.delete(approval.id)
+    if (given) given.isWithdrawn = true
+  } else if (rank[before.state] >= rank[after.state])
     violate(facts, 'forward', `${after.id} went from ${before.state} to ${after.state}.`)
 }
 
