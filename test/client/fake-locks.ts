@@ -1,27 +1,30 @@
-import { onTestFinished, vi } from 'vitest'
-
 interface Waiting {
   readonly owner: FakeLocks
   readonly hold: () => unknown
   isHeld: boolean
 }
 
+const browsers = new WeakMap<object, Map<string, Waiting[]>>()
+
 /** Web Locks as one page sees them. Pages with the same `browser` share them, and one that leaves releases all of its own. */
 export class FakeLocks {
   readonly #browser: Map<string, Waiting[]>
 
-  constructor(browser: Map<string, Waiting[]> = new Map()) {
-    this.#browser = browser
+  /** `browser`: any object that stands for it. */
+  constructor(browser: object) {
+    this.#browser = browsers.get(browser) ?? new Map()
+    browsers.set(browser, this.#browser)
   }
 
   /** Makes a client of this page while the platform has these locks. */
   during<T>(make: () => T): T {
-    vi.stubGlobal('navigator', { locks: this })
-    onTestFinished(() => void vi.unstubAllGlobals())
+    const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator')
+    Object.defineProperty(globalThis, 'navigator', { value: { locks: this }, configurable: true })
     try {
       return make()
     } finally {
-      vi.unstubAllGlobals()
+      if (before) Object.defineProperty(globalThis, 'navigator', before)
+      else Reflect.deleteProperty(globalThis, 'navigator')
     }
   }
 
