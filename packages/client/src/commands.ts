@@ -236,7 +236,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     async retry(): Promise<void> {
       runner.closeExpired()
       const mayStart = runner.mayStartTools()
-      if (mayStart && !(await mayStart)) return session.failed(runsElsewhere())
+      if (mayStart && !(await mayStart)) return
       if (runner.run || runner.disposed) return
       if (state.error || hasDeferredAnswer(state)) return runner.retryLastRun()
       runner.resetContinuationLimit()
@@ -301,12 +301,6 @@ const takesSomething = new Set<CommandName>([
 ])
 
 const disposed = { status: 'closed', reason: 'disposed' } as const
-
-function runsElsewhere(): CountersignError {
-  const message =
-    'Another tab works on this conversation, and its tools run there. Wait for it, or close it, then try again.'
-  return new CountersignError('thread-busy', message)
-}
 
 export function disposedError(): CountersignError {
   return new CountersignError('disposed', 'This chat was disposed of; make a new client.')

@@ -153,7 +153,9 @@ export class ServerThread implements KeptThread {
   }
 
   async mayStart(): Promise<boolean> {
-    return (await this.#tryLock()) ?? true
+    const mayStart = (await this.#tryLock()) ?? true
+    if (!mayStart) this.#session.failed(worksElsewhere())
+    return mayStart
   }
 
   /** Whether no other page of this browser works on the conversation; `undefined`: this cannot be known. */
@@ -347,6 +349,12 @@ export class ServerThread implements KeptThread {
     }
     return messages.every((message, at) => shown.get(message.id) === place(message, parents[at] ?? null))
   }
+}
+
+function worksElsewhere(): CountersignError {
+  const message =
+    'Another tab works on this conversation. Wait until it is done, or close it; then try again.'
+  return new CountersignError('thread-busy', message)
 }
 
 async function update(local: Persistence, threadId: string, change: ChangeRecord): Promise<void> {
