@@ -221,3 +221,25 @@ test.each([1, 2])(
     expect(ran.sort()).toEqual([1, 2])
   },
 )
+
+test('P a request that was stopped before it arrived runs nothing, and adds no reply', async () => {
+  let asked = 0
+  const server = startServer(() => {
+    asked++
+    return [words('Late.'), stop]
+  })
+  const url = 'http://server.test/chat'
+  const stopped = await server.handle(new Request(`${url}?threadId=t&runId=r1`, { method: 'DELETE' }))
+  expect(stopped.status).toBe(204)
+  const post = async (runId: string) => {
+    const messages = [{ id: 'u1', role: 'user', content: 'Hi' }]
+    const input = { threadId: 't', runId, messages, tools: [], context: [], state: {}, forwardedProps: {} }
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request(url, { method: 'POST', headers, body: JSON.stringify(input) })
+    return (await server.handle(request)).text()
+  }
+  expect(await post('r1')).not.toContain('Late.')
+  expect(asked).toBe(0)
+  // Only that run.
+  expect(await post('r2')).toContain('Late.')
+})
