@@ -16,6 +16,7 @@ import {
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { type MemoryPersistence, memoryPersistence } from './fake-browser.js'
+import { FakeLocks } from './fake-locks.js'
 
 export const words = (text: string): ModelEvent => ({ type: 'text-delta', delta: text })
 export const stop: ModelEvent = { type: 'finish', reason: 'stop' }
@@ -126,7 +127,9 @@ export function openPage(
     return network.isGone ? never : result
   }
   const errors: string[] = []
-  const threads = serverThreads('http://server.test/chat', {
+  // Pages with the same storage are pages of one browser.
+  const locks = new FakeLocks(local || {})
+  const all = {
     fetch,
     pollEvery: 10,
     delay: 1,
@@ -140,7 +143,8 @@ export function openPage(
         update: (threadId, change) => whileOpen(async () => local.update?.(threadId, change)),
       }),
     },
-  })
+  } satisfies ServerThreadsOptions
+  const threads = locks.during(() => serverThreads('http://server.test/chat', all))
   const client = new ChatClient({
     ...threads,
     threadId: 't',
@@ -156,6 +160,7 @@ export function openPage(
   const leave = () => {
     network.isGone = true
     for (const end of open) end()
+    locks.leave()
     detach()
   }
   return { client, threads, requests, network, errors, leave, local: local as MemoryPersistence }

@@ -235,6 +235,8 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
 
     async retry(): Promise<void> {
       runner.closeExpired()
+      const mayStart = runner.mayStartTools()
+      if (mayStart && !(await mayStart)) return
       if (runner.run || runner.disposed) return
       if (state.error || hasDeferredAnswer(state)) return runner.retryLastRun()
       runner.resetContinuationLimit()

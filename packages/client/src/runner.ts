@@ -389,6 +389,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       disposed = true
     },
 
+    /** `undefined`: no client tools wait, or no other page can run them. */
+    mayStartTools: () =>
+      run || disposed || clientCalls(state).length === 0 ? undefined : kept?.mayStart?.(),
+
     /** After a reload: runs the client tools that the last run left to this client. Returns whether nothing stopped them meanwhile. */
     startTools(): boolean {
       const before = generation

@@ -86,7 +86,11 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
   const stream = fetchServerSentEvents(place, { ...fetching, rejoin: true })
   const events = reconnecting(stream, { attempts, delay, heartbeat })
   const unsent = local === undefined ? localStorageIfAny() : local || inMemory
-  const shared: ServerThreadsShared = { replaced: new Map(), shown: new Set() }
+  const shared: ServerThreadsShared = {
+    replaced: new Map(),
+    shown: new Set(),
+    locks: globalThis.navigator?.locks,
+  }
   const sending = withReplaced(serverHistory(events), shared)
   const connection = waitWhileBusy(stopOnServer(sending, place, options), busyFor)
   return {

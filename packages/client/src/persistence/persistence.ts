@@ -90,6 +90,8 @@ export interface KeptThread {
   keep(): Promise<boolean>
   /** The conversation is replaced, so the stored one is not needed. */
   replace(): void
+  /** Whether client tools that an earlier run left may start here. If another page of this browser may run them, reports that. Default: yes. */
+  mayStart?(): Promise<boolean>
   /** Releases every timer, channel and lock if there is no page, no run and no pending command. */
   leaveIfUnused(): void
 }

@@ -7,6 +7,7 @@ import {
   readMessages,
   type ThreadRecord,
   toAGUIMessages,
+  type UIMessage,
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
@@ -21,6 +22,7 @@ import type {
 import { type Replaced, Replacement } from './replacement.js'
 import { isEmpty, nothing, together, unsentOf, without, withUnsent } from './server-record.js'
 import { Thread } from './thread.js'
+import { type Locks, WorkLock } from './work-lock.js'
 
 /** The response of `threadResponse`, as far as it is used. */
 interface LoadedThread extends Omit<InitialThread, 'messages'> {
@@ -34,6 +36,7 @@ export interface ServerThreadsShared {
   readonly replaced: Map<string, Replaced>
   /** The conversations that a page shows. */
   readonly shown: Set<ServerThread>
+  readonly locks: Locks | undefined
 }
 
 export interface ServerThreadLimits {
@@ -71,6 +74,9 @@ export class ServerThread implements KeptThread {
   /** What was found in `local` last, and what of it is this page's: pages of one browser share it, and each removes only its own. */
   #stored = nothing
   #own = nothing
+  /** Stored answers to requests of the open run: they can be shown when it has ended, and are kept until then. */
+  #later = nothing
+  readonly #lock: WorkLock
   readonly #replacement: Replacement
   /** The open run makes a new version of a message. */
   #isNewVersion = false
@@ -92,6 +98,7 @@ export class ServerThread implements KeptThread {
     this.#options = options
     this.#local = local
     this.#shared = shared
+    this.#lock = new WorkLock(shared.locks, `countersign-unsent:${url} ${session.threadId}`)
     this.#replacement = new Replacement(session.state, shared.replaced)
     session.onStep = (step) => {
       if (this.#replacement.follow(step)) this.#isNewVersion = true
@@ -130,6 +137,7 @@ export class ServerThread implements KeptThread {
   keep(): Promise<boolean> {
     const { run } = this.#session.state
     if (run.phase !== 'idle' && run.runId !== this.#lastRun) this.#lastRun = this.#ownRun = run.runId
+    this.#holdLock()
     if (run.phase === 'idle' && run.brokenOff === true) this.#isBehind = true
     if (run.phase === 'idle' && this.#isNewVersion) {
       // The page does not know all versions that there are now.
@@ -144,21 +152,44 @@ export class ServerThread implements KeptThread {
     this.#thread.replace()
   }
 
+  async mayStart(): Promise<boolean> {
+    const mayStart = (await this.#tryLock()) ?? true
+    if (!mayStart) this.#session.failed(worksElsewhere())
+    return mayStart
+  }
+
+  /** Whether no other page of this browser works on the conversation; `undefined`: this cannot be known. */
+  async #tryLock(): Promise<boolean | undefined> {
+    const isFree = await this.#lock.try()
+    // Work begins at once, or not at all.
+    if (isFree) setTimeout(() => this.#holdLock())
+    return isFree
+  }
+
+  /** Holds the lock while a run or a client tool of this page is under way, or a message waits to be sent. */
+  #holdLock(): void {
+    const { run, executing, queue } = this.#session.state
+    const isOwn = run.phase !== 'idle' && run.runId === this.#ownRun
+    const isDisposed = this.#host.isUnused(1)
+    if ((isOwn || executing.size > 0 || queue.length > 0) && !isDisposed) this.#lock.take()
+    else this.#lock.release()
+  }
+
   leaveIfUnused(): void {
     if (!this.#host.isUnused(0)) return
     this.#shared.shown.delete(this)
     this.#stopPolling?.()
     this.#stopPolling = undefined
+    this.#lock.release()
     this.#thread.leaveIfUnused()
   }
 
   async #load(): Promise<ThreadRecord | undefined> {
     const { threadId } = this.#session
-    const unsent = await this.#local.load(threadId).catch((error: CountersignError) => {
+    const stored = await this.#local.load(threadId).catch((error: CountersignError) => {
       this.#session.failed(error)
       return undefined
     })
-    this.#ownRun ??= unsent?.openRun
     const { initialThread } = this.#session.options
     const given = this.#isTried ? undefined : initialThread
     const loading = given ? withAGUIMessages(given) : this.#fetch()
@@ -168,20 +199,31 @@ export class ServerThread implements KeptThread {
       this.#session.failed(error)
       return 'failed' as const
     })
+    const isFirst = !this.#isTried
     this.#isTried = true
     if (loaded === 'failed') return undefined
     this.#loaded = loaded
     this.#isLoaded = true
+    // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
+    const isAlone = (await this.#tryLock()) ?? isFirst
+    const own = together(this.#later, this.#own)
+    const unsent = isAlone ? stored : isEmpty(own) ? undefined : own
+    if (isFirst) this.#ownRun ??= unsent?.openRun
     this.#stored = unsent ?? nothing
     if (!loaded && !unsent) return undefined
     const { messages = [], run } = loaded ?? {}
     // A run that was recovered leaves its mark: the reply was cut off.
     const last = messages.at(-1)
     const isCut = run === undefined && getCountersignMetadata(last?.metadata).cut === true
-    const own = new Set(isCut && last?.role === 'assistant' ? [last.id] : run?.messageIds)
-    const before = fromAGUIMessages(messages.filter(({ id }) => !own.has(id)))
+    const ofRun = new Set(isCut && last?.role === 'assistant' ? [last.id] : run?.messageIds)
+    const before = fromAGUIMessages(messages.filter(({ id }) => !ofRun.has(id)))
     const isRejoined = this.#openRun !== undefined
-    const shown = isRejoined || own.size === 0 ? before : fromAGUIMessages(messages)
+    const shown = isRejoined || ofRun.size === 0 ? before : fromAGUIMessages(messages)
+    const known = new Set(shown.map(({ id }) => id))
+    const isLater = ({ id, role }: UIMessage) => isRejoined && role !== 'user' && !known.has(id)
+    this.#later = { ...nothing, messages: unsent?.messages.filter(isLater) ?? [] }
+    // A save removes only what is this page's.
+    if (unsent) this.#stored = without(unsent, this.#later)
     const state = isRejoined ? 'open' : run?.lapsed || isCut ? 'cut' : 'none'
     const warn = (message: string) => this.#session.warn(message)
     return withUnsent({ messages: shown, before: before.length, run: state }, unsent, warn)
@@ -209,7 +251,10 @@ export class ServerThread implements KeptThread {
     if (runId === undefined) return this.#host.sendQueued()
     this.#lastRun = runId
     // It has ended meanwhile: the server has all of it.
-    if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) await this.#thread.reload()
+    if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) return this.#thread.reload()
+    if (isEmpty(this.#later)) return
+    this.#isBehind = true
+    await this.#look()
   }
 
   /** `undefined`: the server has no such conversation. With `since`, only the messages of later versions. */
@@ -304,6 +349,12 @@ export class ServerThread implements KeptThread {
     }
     return messages.every((message, at) => shown.get(message.id) === place(message, parents[at] ?? null))
   }
+}
+
+function worksElsewhere(): CountersignError {
+  const message =
+    'Another tab works on this conversation. Wait until it is done, or close it; then try again.'
+  return new CountersignError('thread-busy', message)
 }
 
 async function update(local: Persistence, threadId: string, change: ChangeRecord): Promise<void> {

@@ -1,6 +1,18 @@
 /** The readers of open runs, by the run's key. Per process, like its memory: agents may be created per request. */
 export const readersOf = new Map<string, { join(): () => void; stop(): void }>()
 
+/** Runs that were stopped before they began: the request that stops one may arrive first. The last ones only. */
+const stoppedEarly = new Set<string>()
+const MAX_STOPPED = 1000
+
+/** Stops a run of this process now, or as soon as it begins. */
+export function stopNow(key: string): void {
+  const readers = readersOf.get(key)
+  readers?.stop()
+  if (!readers) stoppedEarly.add(key)
+  for (const first of stoppedEarly) if (stoppedEarly.size > MAX_STOPPED) stoppedEarly.delete(first)
+}
+
 /** Stops a run `goOnFor` milliseconds after its last reader has gone. `join` returns the function that reports a reader gone. */
 export function runReaders(key: string, goOnFor: number, stop: () => void) {
   const here = new Set<object>()
@@ -24,5 +36,6 @@ export function runReaders(key: string, goOnFor: number, stop: () => void) {
     },
   }
   readersOf.set(key, readers)
+  if (stoppedEarly.delete(key)) stop()
   return readers
 }

@@ -4,7 +4,7 @@ import { sha256 } from '../encoding/bytes.js'
 import type { Agent } from '../run/agent.js'
 import { type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { json, rejectionOf } from './http.js'
-import { readersOf } from './readers.js'
+import { stopNow } from './readers.js'
 import { rejoinRoute, type ThreadOptions } from './rejoin.js'
 import { nothing, type Reply, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
@@ -101,7 +101,7 @@ function readSince(text: string | null): number | undefined {
 /** Another user's run, or one of another process, is not found, and goes on. */
 function stopRun(threadId: string, runId: string, context: RunContext | undefined): void {
   const holder = subjectOf(context)
-  if (holder) readersOf.get(runKey(holder, threadId, runId))?.stop()
+  if (holder) stopNow(runKey(holder, threadId, runId))
 }
 
 type Tagged = Pick<LoadedThread, 'version' | 'title' | 'createdAt'> & {

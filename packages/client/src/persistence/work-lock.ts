@@ -1,0 +1,63 @@
+/** Web Locks, as far as they are used. */
+export type Locks = Pick<LockManager, 'request'>
+
+/**
+ * Of the pages of one browser that share a conversation, one at a time works on it: it has sent something, or runs client tools. The browser
+ * releases the lock of a page that is gone, also when it is reloaded. Where the platform has no locks, each page works alone.
+ */
+export class WorkLock {
+  #locks: Locks | undefined
+  readonly #name: string
+  /** Asked for, and perhaps held. */
+  #own: { readonly release: AbortController; readonly isTry: boolean; isHeld: boolean } | undefined
+  #isWanted = false
+
+  constructor(locks: Locks | undefined, name: string) {
+    this.#locks = locks
+    this.#name = name
+  }
+
+  /** Whether this page may work now: no other page does. It holds the lock then. `undefined`: this cannot be known. */
+  async try(): Promise<boolean | undefined> {
+    if (!this.#locks) return undefined
+    return this.#own?.isHeld ?? this.#ask({ ifAvailable: true })
+  }
+
+  /** This page works from now on. If another one works too, the lock follows once that one is done. */
+  take(): void {
+    this.#isWanted = true
+    if (this.#locks && !this.#own) void this.#ask({})
+  }
+
+  release(): void {
+    this.#isWanted = false
+    // What is only tried is released once that is known.
+    if (this.#own?.isTry && !this.#own.isHeld) return
+    this.#own?.release.abort()
+    this.#own = undefined
+  }
+
+  #ask({ ifAvailable = false }: LockOptions): Promise<boolean | undefined> {
+    const own = { release: new AbortController(), isTry: ifAvailable, isHeld: false }
+    const { signal } = own.release
+    this.#own = own
+    return new Promise((resolve) => {
+      const hold = (lock: Lock | null) => {
+        own.isHeld = lock !== null && !signal.aborted
+        resolve(own.isHeld)
+        if (!lock && this.#own === own) {
+          this.#own = undefined
+          if (this.#isWanted) this.take()
+        }
+        if (own.isHeld) return new Promise<void>((done) => signal.addEventListener('abort', () => done()))
+      }
+      // Browsers do not allow `signal` together with `ifAvailable`.
+      const asked = this.#locks?.request(this.#name, ifAvailable ? { ifAvailable } : { signal }, hold)
+      asked?.catch(() => {
+        // Not released while it waited: the platform grants no locks here, for example to a frame with an opaque origin.
+        if (!signal.aborted) this.#locks = undefined
+        resolve(undefined)
+      })
+    })
+  }
+}
