@@ -83,7 +83,7 @@ export default {
         'newcomer/*.mjs',
         'explore/*.mjs',
         'browser/*-page.ts',
-        'registry/page/*.tsx',
+        'registry/page/**/*.{ts,tsx}',
       ],
       project: ['**/*.{ts,tsx,mjs}'],
       ignoreDependencies: ['ag-ui-client-0', 'ag-ui-client-1'],

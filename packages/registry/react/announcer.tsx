@@ -1,3 +1,5 @@
+'use client'
+
 import { announce } from '@countersign/client/ui'
 import { useChatClient } from '@countersign/react'
 import { useEffect, useState } from 'react'

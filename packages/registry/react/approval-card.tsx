@@ -1,3 +1,5 @@
+'use client'
+
 import type { ApprovalView } from '@countersign/client'
 import {
   type Answer,

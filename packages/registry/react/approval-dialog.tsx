@@ -1,3 +1,5 @@
+'use client'
+
 import { DIALOG_TITLE_ID, showOneByOne } from '@countersign/client/ui'
 import { useChatClient } from '@countersign/react'
 import { useEffect, useEffectEvent, useRef } from 'react'

@@ -1,3 +1,5 @@
+'use client'
+
 import { focusComposer, noticeOf } from '@countersign/client/ui'
 import { useChatClient, useChatSelector } from '@countersign/react'
 

@@ -1,3 +1,5 @@
+'use client'
+
 import type { ApprovalResponse, MandateChoice } from '@countersign/client'
 import { mandateLimits, replayAnswer, replayQuestion } from '@countersign/client/ui'
 import { useChatClient } from '@countersign/react'

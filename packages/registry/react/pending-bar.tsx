@@ -1,3 +1,5 @@
+'use client'
+
 import { focusCard, nextRequest, pendingWords } from '@countersign/client/ui'
 import { usePendingApprovals } from '@countersign/react'
 import { useState } from 'react'

@@ -1,3 +1,5 @@
+'use client'
+
 import {
   GRANTS_TITLE_ID,
   grantedSince,

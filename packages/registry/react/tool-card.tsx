@@ -1,3 +1,5 @@
+'use client'
+
 import { argumentFields } from '@countersign/client'
 import {
   beginningsOf,

@@ -1,3 +1,5 @@
+'use client'
+
 import type { Turn } from '@countersign/client'
 import { mayAnswerAgain } from '@countersign/client/ui'
 import { useChatClient, useChatSelector } from '@countersign/react'

@@ -1,3 +1,5 @@
+'use client'
+
 import { focusComposer, unsentIn } from '@countersign/client/ui'
 import { useChatClient, useChatSelector } from '@countersign/react'
 
