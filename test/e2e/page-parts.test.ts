@@ -1,6 +1,6 @@
 import { ChatClient, stream } from '@countersign/client'
 import {
-  announcement,
+  announce,
   applyDraft,
   beginningsOf,
   decisionOf,
@@ -8,7 +8,6 @@ import {
   fitting,
   grantedSince,
   grantName,
-  type Heard,
   pendingWords,
   phaseOf,
   requestView,
@@ -16,7 +15,7 @@ import {
   standingOf,
   summaryOf,
 } from '@countersign/client/ui'
-import type { SessionGrant, ToolCallPart } from '@countersign/core'
+import type { ChatSnapshot, PendingApproval, SessionGrant, ToolCallPart } from '@countersign/core'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Block, parseBlocks, parseInline } from '../../examples/page/src/markdown.js'
@@ -150,7 +149,10 @@ const part = (over: Partial<ToolCallPart>): ToolCallPart => ({
   ...over,
 })
 
-const asked = (id: string) => part({ approval: { id, needsApproval: true, options: ['deny', 'once'] } })
+const asked = (id: string): PendingApproval => ({
+  ...part({}),
+  approval: { id, needsApproval: true, options: ['deny', 'once'] },
+})
 
 test('words: a decision names its reason kind, changes and scope', () => {
   const approval = { id: 'p', needsApproval: true, options: ['deny', 'once'] } as const
@@ -187,25 +189,35 @@ test('phase: every state of a call has its place in the card', () => {
   expect(phaseOf('cancelled')).toBe('ended')
 })
 
-test('announcer: new requests at once, an answer when it is complete, nothing in between', () => {
-  const quiet: Heard = { isLoading: true, pending: [], questions: [], last: undefined }
-  const answer: Heard = {
-    isLoading: false,
-    pending: [],
-    questions: [],
-    last: { id: 'a', role: 'assistant', parts: [{ type: 'text', text: 'Done.' }] },
+/** What is announced when a chat has become `now`. */
+function announced(before: Partial<ChatSnapshot>, now: Partial<ChatSnapshot>): readonly string[] {
+  const said: string[] = []
+  const { getSnapshot } = new ChatClient({ connection: stream(() => (async function* () {})()) })
+  let snapshot = { ...getSnapshot(), ...before }
+  let changed = () => {}
+  const subscribe = (listener: () => void) => {
+    changed = listener
+    return () => {}
   }
-  expect(announcement(quiet, { ...quiet, pending: [asked('p1')] })).toBe(
-    'Your approval is needed: delete_file. 1 waiting.',
-  )
-  expect(
-    announcement({ ...quiet, pending: [asked('p1')] }, { ...quiet, pending: [asked('p1')] }),
-  ).toBeUndefined()
-  const asks = { ...quiet, questions: [{ id: 'q1', reason: 'input_required', message: 'Which folder?' }] }
-  expect(announcement(quiet, asks)).toBe('A question for you: Which folder?')
-  expect(announcement(asks, asks)).toBeUndefined()
-  expect(announcement(quiet, answer)).toBe('Answer: Done.')
-  expect(announcement(answer, answer)).toBeUndefined()
+  announce({ getSnapshot: () => snapshot, subscribe }, (text) => said.push(text))
+  snapshot = { ...getSnapshot(), ...now }
+  changed()
+  return said
+}
+
+test('announcer: new requests at once, an answer when it is complete, nothing in between', () => {
+  const replying = { isLoading: true }
+  const request = { ...replying, pendingApprovals: [asked('p1')] }
+  expect(announced(replying, request)).toEqual(['Your approval is needed: delete_file. 1 waiting.'])
+  expect(announced(request, request)).toEqual([])
+  const asks = { interrupts: [{ id: 'q1', reason: 'input_required', message: 'Which folder?' }] }
+  expect(announced({}, asks)).toEqual(['A question for you: Which folder?'])
+  expect(announced(asks, asks)).toEqual([])
+  const answer: Partial<ChatSnapshot> = {
+    messages: [{ id: 'a', role: 'assistant', parts: [{ type: 'text', text: 'Done.' }] }],
+  }
+  expect(announced(replying, answer)).toEqual(['Answer: Done.'])
+  expect(announced(answer, answer)).toEqual([])
 })
 
 /** A list of standing approvals whose server answers when it is told to, and ends none. */

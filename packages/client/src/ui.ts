@@ -1,9 +1,9 @@
-export { announce, announcement, type Heard } from './ui/announce.js'
+export { announce } from './ui/announce.js'
 export { type Answer, approvalOf, denial, firstDraft, giveAnswer, sendResponse } from './ui/answer.js'
 export { answerQuestion, questionHeadingId, showFirst, waitsForReader } from './ui/answer-question.js'
 export { askedBy, askersOf } from './ui/asked-by.js'
 export { decisionOf } from './ui/decision.js'
-export { DIALOG_TITLE_ID, focusTitle, showOneByOne } from './ui/dialog.js'
+export { DIALOG_TITLE_ID, showOneByOne } from './ui/dialog.js'
 export { applyDraft, type Draft, type Edited, type Field, fieldsOf, textOf } from './ui/edit-draft.js'
 export { type EditSettings, fitting } from './ui/edit-fit.js'
 export { type EditPreview, type EditStep, editStep, loadPreview, NO_PREVIEW } from './ui/edit-preview.js'
@@ -30,7 +30,7 @@ export {
 } from './ui/mandate-words.js'
 export { markOf } from './ui/marks.js'
 export { type Phase, phaseOf } from './ui/phase.js'
-export { CHANGED, focusPreview, markOfNew, previewId, signOf } from './ui/preview-words.js'
+export { CHANGED, markOfNew, signOf } from './ui/preview-words.js'
 export {
   type Choice,
   type Control,

@@ -44,7 +44,7 @@ export function ApprovalCard({ part, edits = {}, onLate }: ApprovalCardProps) {
   const [exact, setExact] = useState(false)
   // Both are kept here, so that switching forms loses nothing.
   const [reason, setReason] = useState('')
-  const [draft, setDraft] = useState(() => firstDraft(part))
+  const [draft, setDraft] = useState(() => firstDraft(client, part))
   const answer = async (given: Answer) => {
     const late = await giveAnswer(client, part, given)
     if (late !== undefined) onLate?.(late)

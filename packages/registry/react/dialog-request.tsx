@@ -1,15 +1,15 @@
-import type { ApprovalResponse } from '@countersign/client'
-import { approvalQueue } from '@countersign/client'
-import { DIALOG_TITLE_ID, focusTitle, requestView, sendResponse } from '@countersign/client/ui'
+import { type ApprovalResponse, approvalQueue } from '@countersign/client'
+import { DIALOG_TITLE_ID, requestView, sendResponse } from '@countersign/client/ui'
 import type { ToolCallPart } from '@countersign/core'
 import { useChatClient } from '@countersign/react'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { AskedBy } from './asked-by'
 import { DialogArguments } from './dialog-arguments'
 import { DialogChoices } from './dialog-choices'
 import { Preview } from './preview'
 import { Segments } from './safe-text'
 import { ServerWords } from './server-words'
+import { takeFocus } from './take-focus'
 
 interface DialogRequestProps {
   part: ToolCallPart
@@ -25,7 +25,6 @@ export function DialogRequest({ part, place, onLate }: DialogRequestProps) {
   const [expanded, setExpanded] = useState(false)
   const [exact, setExact] = useState(false)
   const [isSending, setIsSending] = useState(false)
-  useEffect(focusTitle, [])
   const answer = async (response: ApprovalResponse) => {
     setIsSending(true)
     onLate(await sendResponse(client, response))
@@ -36,7 +35,7 @@ export function DialogRequest({ part, place, onLate }: DialogRequestProps) {
   return (
     <>
       <header className="dialog-header">
-        <h2 className="dialog-title" id={DIALOG_TITLE_ID} tabIndex={-1}>
+        <h2 className="dialog-title" id={DIALOG_TITLE_ID} tabIndex={-1} ref={takeFocus}>
           <Segments shown={view.title} />
         </h2>
         {place !== undefined && <p className="dialog-count">{place}</p>}

@@ -66,12 +66,7 @@ export function EditForm({ part, edits, disabled, draft, onChange, onApprove, on
         />
       ))}
       {step.view && (
-        <EditedPreviewOf
-          id={part.approval?.id ?? ''}
-          view={step.view}
-          expanded={expanded}
-          onExpand={() => setExpanded(true)}
-        />
+        <EditedPreviewOf view={step.view} expanded={expanded} onExpand={() => setExpanded(true)} />
       )}
       {step.note && (
         <p className="approval-note" role="status">

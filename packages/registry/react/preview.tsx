@@ -1,7 +1,7 @@
 import type { PreviewLine, PreviewView } from '@countersign/client'
-import { CHANGED, focusPreview, markOfNew, previewId, signOf } from '@countersign/client/ui'
-import { useEffect } from 'react'
+import { CHANGED, markOfNew, signOf } from '@countersign/client/ui'
 import { Segments } from './safe-text'
+import { takeFocus } from './take-focus'
 
 interface PreviewProps {
   view: PreviewView
@@ -26,14 +26,9 @@ export function Preview({ view, expanded }: PreviewProps) {
 }
 
 /** The preview of edited arguments. It takes the focus, away from the button that asked for it. */
-export function EditedPreviewOf({
-  id,
-  onExpand,
-  ...shown
-}: PreviewProps & { id: string; onExpand: () => void }) {
-  useEffect(() => focusPreview(id), [id])
+export function EditedPreviewOf({ onExpand, ...shown }: PreviewProps & { onExpand: () => void }) {
   return (
-    <div id={previewId(id)} tabIndex={-1} className="preview-edited">
+    <div ref={takeFocus} tabIndex={-1} className="preview-edited">
       <Preview {...shown} />
       {shown.view.hidden > 0 && (
         <button type="button" className="button link" onClick={onExpand}>

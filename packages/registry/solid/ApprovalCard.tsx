@@ -39,7 +39,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const [exact, setExact] = createSignal(false)
   // Both are kept here, so that switching forms loses nothing.
   const [reason, setReason] = createSignal('')
-  const [draft, setDraft] = createSignal(firstDraft(props.part))
+  const [draft, setDraft] = createSignal(firstDraft(client(), props.part))
 
   const isMasked = () => props.part.approval?.display !== undefined
   const view = createMemo(() =>

@@ -1,6 +1,5 @@
 import type { ApprovalChoice, ApprovalView } from '@countersign/client'
-import type { Answer } from '@countersign/client/ui'
-import { heldWords } from '@countersign/client/ui'
+import { type Answer, heldWords } from '@countersign/client/ui'
 import { Show } from 'solid-js'
 import { Mandates } from './Mandates.js'
 

@@ -1,15 +1,15 @@
-import type { ApprovalResponse } from '@countersign/client'
-import { approvalQueue } from '@countersign/client'
-import { DIALOG_TITLE_ID, focusTitle, requestView, sendResponse } from '@countersign/client/ui'
+import { type ApprovalResponse, approvalQueue } from '@countersign/client'
+import { DIALOG_TITLE_ID, requestView, sendResponse } from '@countersign/client/ui'
 import type { ToolCallPart } from '@countersign/core'
 import { useChatClient } from '@countersign/solid'
-import { createMemo, createSignal, onMount, Show } from 'solid-js'
+import { createMemo, createSignal, Show } from 'solid-js'
 import { AskedBy } from './AskedBy.js'
 import { DialogArguments } from './DialogArguments.js'
 import { DialogChoices } from './DialogChoices.js'
 import { Preview } from './Preview.js'
 import { Segments } from './SafeText.js'
 import { ServerWords } from './ServerWords.js'
+import { takeFocus } from './takeFocus.js'
 
 interface DialogRequestProps {
   part: ToolCallPart | undefined
@@ -28,7 +28,6 @@ export function DialogRequest(props: DialogRequestProps) {
   const view = createMemo(
     () => props.part && requestView(props.part, { expanded: expanded(), exact: exact() }),
   )
-  onMount(focusTitle)
 
   async function answer(response: ApprovalResponse) {
     const { onLate } = props
@@ -42,7 +41,7 @@ export function DialogRequest(props: DialogRequestProps) {
       {(shown) => (
         <>
           <header class="dialog-header">
-            <h2 class="dialog-title" id={DIALOG_TITLE_ID} tabIndex={-1}>
+            <h2 class="dialog-title" id={DIALOG_TITLE_ID} tabIndex={-1} ref={takeFocus}>
               <Segments shown={shown().title} />
             </h2>
             <Show when={props.place}>

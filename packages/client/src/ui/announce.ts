@@ -2,7 +2,7 @@ import { displayText, type Interrupt, type ToolCallPart, type UIMessage } from '
 import type { ChatClient } from '../client.js'
 
 /** The parts of a chat that an announcement depends on. */
-export interface Heard {
+interface Heard {
   isLoading: boolean
   pending: readonly ToolCallPart[]
   questions: readonly Interrupt[]
@@ -10,7 +10,7 @@ export interface Heard {
 }
 
 /** What a screen reader should announce when `before` became `now`: new requests and questions at once, a reply when it is complete. */
-export function announcement(before: Heard, now: Heard): string | undefined {
+function announcement(before: Heard, now: Heard): string | undefined {
   const known = new Set(before.pending.map((part) => part.approval?.id))
   const fresh = now.pending.filter((part) => !known.has(part.approval?.id))
   if (fresh.length > 0) {

@@ -27,12 +27,16 @@ export function approvalOf(input: unknown, edited?: EditedPreview): Answer {
   return input === undefined ? { approved: true } : { approved: true, input, ...(edited && { edited }) }
 }
 
-/** The edited arguments that were sent, by approval id. An edit that the tool's schema rejects leaves its request open. */
-const edits = new Map<string, unknown>()
+/** The edited arguments of each chat that were sent last, by approval id. */
+const edits = new WeakMap<ChatClient, ReadonlyMap<string, unknown>>()
+const MOST_EDITS = 20
 
-/** What the edit form starts with: the edits sent before, for the user to correct. */
-export function firstDraft({ approval }: ToolCallPart): Draft {
-  return draftOf(approval && edits.get(approval.id))
+/**
+ * What the edit form starts with: the edits that this page has sent before, for the user to correct. A request whose edit the server
+ * has not accepted is open again. Empty if there are none.
+ */
+export function firstDraft(client: ChatClient, { approval }: ToolCallPart): Draft {
+  return draftOf(approval && edits.get(client)?.get(approval.id))
 }
 
 /**
@@ -46,7 +50,8 @@ export async function giveAnswer(
 ): Promise<string | undefined> {
   const id = part.approval?.id
   if (id === undefined) return undefined
-  if (answer.input !== undefined) edits.set(id, answer.input)
+  if (answer.input !== undefined)
+    edits.set(client, new Map([...(edits.get(client) ?? []), [id, answer.input] as const].slice(-MOST_EDITS)))
   focusCard(nextRequest(client.getSnapshot().pendingApprovals) ?? part)
   return sendResponse(client, { id, ...answer })
 }

@@ -6,7 +6,7 @@ import { focusComposer } from './focus.js'
 export const DIALOG_TITLE_ID = 'approval-dialog-title'
 
 /** Each new request starts with the focus on its title, so that Enter or Space cannot answer a request the user has not read. */
-export function focusTitle(): void {
+function focusTitle(): void {
   document.getElementById(DIALOG_TITLE_ID)?.focus()
 }
 

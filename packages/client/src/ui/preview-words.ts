@@ -22,11 +22,3 @@ export const CHANGED = 'Changed since you looked. Nothing has run; what is new i
 export function markOfNew(isBefore: boolean): string {
   return isBefore ? 'gone' : 'new'
 }
-
-/** Brings the preview of edited arguments to the reader, away from the button that asked for it. */
-export function focusPreview(id: string): void {
-  document.getElementById(previewId(id))?.focus()
-}
-
-/** The id of the element that shows the preview of edited arguments, which can receive the focus. */
-export const previewId = (approvalId: string): string => `preview-${approvalId}`
