@@ -16,7 +16,8 @@ const ofPackages = packages.map((one) => [
 ])
 
 export default {
-  ignore: ['**/dist/**', 'test/timelines/harness/**'],
+  // the pages of test/registry get the files that they import in a fresh application
+  ignore: ['**/dist/**', 'test/timelines/harness/**', 'test/registry/page/*/**'],
   ignoreBinaries: ['apt-get', 'redis-server'],
   workspaces: {
     ...Object.fromEntries(ofPackages),
@@ -83,7 +84,7 @@ export default {
         'newcomer/*.mjs',
         'explore/*.mjs',
         'browser/*-page.ts',
-        'registry/page/*.tsx',
+        'registry/page/*.{ts,tsx}',
       ],
       project: ['**/*.{ts,tsx,mjs}'],
       ignoreDependencies: ['ag-ui-client-0', 'ag-ui-client-1'],

@@ -13,7 +13,7 @@ const root = import.meta.dirname
 const alias = [
   { find: /^@countersign\/example-page\/(.+)$/, replacement: `${root}/examples/page/src/$1.ts` },
   { find: /^@countersign\/([^/]+)$/, replacement: `${root}/packages/$1/src/index.ts` },
-  { find: /^@countersign\/([^/]+)\/(.+)$/, replacement: `${root}/packages/$1/src/$2.ts` },
+  { find: /^@countersign\/(?!registry\/)([^/]+)\/(.+)$/, replacement: `${root}/packages/$1/src/$2.ts` },
 ]
 
 /** The bindings' tests run in jsdom, with what compiles their framework's files. */

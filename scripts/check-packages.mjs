@@ -9,7 +9,7 @@ const root = `${import.meta.dirname}/..`
 /** Packages without CommonJS, because their framework or the types of their SDK have none. */
 const modulesOnly = /countersign-(solid|svelte|google|mcp)-/
 const folder = mkdtempSync(join(tmpdir(), 'countersign-packed-'))
-const everyPackage = ['-r', '--filter', './packages/*']
+const everyPackage = ['-r', '--filter', './packages/*', '--filter', '!@countersign/registry']
 let sound = true
 
 async function run(command, ...args) {

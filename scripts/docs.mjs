@@ -1,21 +1,16 @@
 // `npm run docs`: generates the API reference from the doc comments (docs/api), then the static site with its search (docs/.vitepress/dist).
 // Neither is kept in git. `npm run docs -- serve` shows the site while its pages are edited.
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Application } from 'typedoc'
 import { build, createServer } from 'vitepress'
+import { entriesOf, packages, root } from './packages.mjs'
 
-const root = join(import.meta.dirname, '..')
 const docs = join(root, 'docs')
 
 /** The sources of everything that can be imported. */
 function entryPoints() {
-  const folders = readdirSync(join(root, 'packages')).map((name) => join(root, 'packages', name))
-  return folders.flatMap((folder) => {
-    const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    const paths = Object.keys(exports).filter((path) => path !== './package.json')
-    return paths.map((path) => join(folder, 'src', `${path === '.' ? 'index' : path}.ts`))
-  })
+  return packages.flatMap(entriesOf)
 }
 
 async function writeReference() {

@@ -12,6 +12,7 @@ export const packages = readdirSync(join(root, 'packages'))
     folder,
     manifest: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')),
   }))
+  .filter(({ manifest }) => !manifest.private)
 
 /** The source file of every entry in a package's `exports`: `./node` is `src/node.ts`. */
 export function entriesOf({ folder, manifest }) {

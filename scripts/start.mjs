@@ -42,6 +42,7 @@ function sources() {
   const folders = ['packages', 'examples'].flatMap((parent) =>
     readdirSync(join(root, parent)).map((name) => join(root, parent, name, 'src')),
   )
+  folders.push(join(root, 'packages/registry'))
   const hash = createHash('sha256').update(readFileSync(join(root, 'pnpm-lock.yaml')))
   for (const folder of [join(root, 'scripts'), ...folders].filter(existsSync)) {
     const entries = readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { packages } from '../scripts/packages.mjs'
 
 const root = join(import.meta.dirname, '..')
 const reportFile = join(import.meta.dirname, 'api.json')
@@ -39,7 +40,7 @@ function namesOf(file: string): readonly string[] {
 
 function readApi(): Report {
   const api: Record<string, readonly string[]> = {}
-  for (const name of readdirSync(join(root, 'packages')).sort()) {
+  for (const name of packages.map(({ name }) => name).sort()) {
     for (const entry of entriesOf(name)) {
       const names = namesOf(join(root, 'packages', name, 'src', `${entry}.ts`))
       if (names.length > 0) api[entry === 'index' ? name : `${name}/${entry}`] = names

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { expect, test } from 'vitest'
+import { packages } from '../scripts/packages.mjs'
 
 const root = join(import.meta.dirname, '..')
 
@@ -137,7 +138,7 @@ const forbiddenInCore = [
 const timers = /\b(setTimeout|setInterval|setImmediate|requestAnimationFrame|queueMicrotask)\b/
 const mayHoldTimers = 'packages/core/src/store/schedule.ts'
 
-const files = readdirSync(join(root, 'packages')).flatMap((name) => {
+const files = packages.flatMap(({ name }) => {
   const sources = readdirSync(join(root, 'packages', name, 'src'), { recursive: true, encoding: 'utf8' })
   return sources
     .filter((file) => /\.tsx?$/.test(file))

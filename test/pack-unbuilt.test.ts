@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { packages } from '../scripts/packages.mjs'
 
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'countersign-unbuilt-'))
@@ -21,9 +22,8 @@ function prepack(manifest: object): { readonly status: number; readonly said: st
 }
 
 test('F62 a package that is not built is not packed: the check fails, and says which files are missing and how to make them', () => {
-  for (const name of readdirSync(join(root, 'packages'))) {
-    const { scripts } = JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8'))
-    expect([name, scripts.prepack]).toEqual([name, 'node ../../scripts/check-built.mjs'])
+  for (const { name, manifest } of packages) {
+    expect([name, manifest.scripts.prepack]).toEqual([name, 'node ../../scripts/check-built.mjs'])
   }
   const manifest = JSON.parse(readFileSync(join(root, 'packages/server/package.json'), 'utf8'))
   const { status, said } = prepack(manifest)

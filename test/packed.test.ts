@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { packages } from '../scripts/packages.mjs'
 import { full } from './full.js'
 
 const root = join(import.meta.dirname, '..')
@@ -23,7 +24,7 @@ function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 }
 
-const folders = readdirSync(join(root, 'packages')).map((name) => join(root, 'packages', name))
+const folders = packages.map(({ folder }) => folder)
 const manifests = folders.map(readManifest)
 interface Entry {
   /** As a consumer names it: `@countersign/client`, `@countersign/client/state-patch`, ... */
@@ -64,7 +65,21 @@ beforeAll(async () => {
   if (unbuilt.length > 0) throw new Error(`Not built: ${unbuilt.join(', ')}. Run: pnpm run build`)
   const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const pnpm = ['exec', '--yes', `--package=${packageManager}`, '--', 'pnpm']
-  await run('npm', [...pnpm, '-r', '--filter', './packages/*', 'pack', '--pack-destination', project], root)
+  await run(
+    'npm',
+    [
+      ...pnpm,
+      '-r',
+      '--filter',
+      './packages/*',
+      '--filter',
+      '!@countersign/registry',
+      'pack',
+      '--pack-destination',
+      project,
+    ],
+    root,
+  )
   tarballs.push(
     ...readdirSync(project)
       .filter((file) => file.endsWith('.tgz'))

@@ -3,9 +3,10 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, sym
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { packages } from '../scripts/packages.mjs'
 
 const root = join(import.meta.dirname, '..')
-const names = readdirSync(join(root, 'packages'))
+const names = packages.map(({ name }) => name)
 
 interface Manifest {
   readonly version?: string

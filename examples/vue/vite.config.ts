@@ -3,8 +3,8 @@ import { defineConfig } from 'vite'
 
 export default defineConfig({
   plugins: [vue()],
-  // one copy, also where a linked package has its own
-  resolve: { dedupe: ['vue'] },
+  // one copy of each, also for a linked package; those of the registry have none of their own
+  resolve: { dedupe: ['vue', '@countersign/client', '@countersign/core', '@countersign/vue'] },
   // For `vite` in development: the example server runs beside it, and refuses requests whose Host and Origin differ.
   server: { port: 5182, proxy: { '/api': { target: 'http://localhost:5173', changeOrigin: false } } },
 })

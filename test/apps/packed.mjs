@@ -11,7 +11,16 @@ const ours = new Map(packages.map((one) => [one.manifest.name, one.manifest]))
  * Packs all packages into a folder; they have to be built. Resolves to a function: the tarballs that a manifest needs, by package name.
  */
 export async function packAll(folder) {
-  const [command, ...args] = pnpm('-r', '--filter', './packages/*', 'pack', '--pack-destination', folder)
+  const [command, ...args] = pnpm(
+    '-r',
+    '--filter',
+    './packages/*',
+    '--filter',
+    '!@countersign/registry',
+    'pack',
+    '--pack-destination',
+    folder,
+  )
   const { status, output } = await capture(command, args, { cwd: root })
   if (status !== 0) throw new Error(`The packages could not be packed:\n${output}`)
   const files = readdirSync(folder)

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nextStep } from '@countersign/client'
 import type { ApprovalErrorCode } from '@countersign/core'
 import { expect, test } from 'vitest'
+import { packages } from '../../scripts/packages.mjs'
 import { allPages, blocksOf, proseOf, readPage, writtenPages } from './markdown.js'
 
 const root = join(import.meta.dirname, '../..')
@@ -22,7 +23,7 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
 }
 
-const manifests = readdirSync(join(root, 'packages')).map((name) => manifestOf(`packages/${name}`))
+const manifests: readonly Manifest[] = packages.map(({ manifest }) => manifest)
 
 /** The rows of all tables of a page, cell by cell. */
 function rowsOf(page: string): readonly (readonly string[])[] {

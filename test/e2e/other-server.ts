@@ -13,7 +13,7 @@ const seam = 'examples/page/src/connection.ts'
 const alias = [
   { find: /^@countersign\/example-page\/(.+)$/, replacement: `${root}/examples/page/src/$1` },
   { find: /^@countersign\/([^/]+)$/, replacement: `${root}/packages/$1/src/index.ts` },
-  { find: /^@countersign\/([^/]+)\/(.+)$/, replacement: `${root}/packages/$1/src/$2.ts` },
+  { find: /^@countersign\/(?!registry\/)([^/]+)\/(.+)$/, replacement: `${root}/packages/$1/src/$2.ts` },
 ]
 
 /** How a handler answers `POST /api/chat`. */

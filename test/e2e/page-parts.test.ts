@@ -1,16 +1,25 @@
 import { ChatClient, stream } from '@countersign/client'
-import type { SessionGrant, ToolCallPart } from '@countersign/core'
+import {
+  announce,
+  applyDraft,
+  beginningsOf,
+  decisionOf,
+  fieldsOf,
+  fitting,
+  grantedSince,
+  grantName,
+  pendingWords,
+  phaseOf,
+  requestView,
+  standingGrants,
+  standingOf,
+  summaryOf,
+} from '@countersign/client/ui'
+import type { ChatSnapshot, PendingApproval, SessionGrant, ToolCallPart } from '@countersign/core'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { announcement, type Heard } from '../../examples/page/src/announce.js'
-import { beginningsOf, cardOf, summaryOf } from '../../examples/page/src/arguments.js'
-import { applyDraft, fieldsOf } from '../../examples/page/src/edit.js'
-import { fitting } from '../../examples/page/src/edit-fit.js'
-import { grantedSince, grantName } from '../../examples/page/src/grant-words.js'
 import { type Block, parseBlocks, parseInline } from '../../examples/page/src/markdown.js'
-import { phaseOf } from '../../examples/page/src/phase.js'
-import { standingGrants } from '../../examples/page/src/standing-grants.js'
-import { decisionOf, pendingWords, standingOf } from '../../examples/page/src/words.js'
+import { sendEmail, writeFile } from '../../examples/page/src/tools.js'
 
 const seed = 20261
 
@@ -82,7 +91,8 @@ test('edit: what cannot be read is told by field', () => {
 test('edit: what does not fit the schema of the tool is told by field; what no schema here knows is left to the server', () => {
   const input = { to: 'Mara', subject: '', body: 'Hi' }
   const call: ToolCallPart = { ...asked('p1'), name: 'send_email' }
-  expect(fitting(call, { ok: true, changed: true, input })).toEqual({
+  const settings = { tools: [writeFile, sendEmail] }
+  expect(fitting(call, { ok: true, changed: true, input }, settings)).toEqual({
     ok: false,
     errors: new Map([
       ['subject', expect.stringContaining('Too small')],
@@ -90,7 +100,9 @@ test('edit: what does not fit the schema of the tool is told by field; what no s
     ]),
   })
   const { subject, ...incomplete } = input
-  expect(fitting(call, { ok: true, changed: true, input: { ...incomplete, to: 'm@example.org' } })).toEqual({
+  expect(
+    fitting(call, { ok: true, changed: true, input: { ...incomplete, to: 'm@example.org' } }, settings),
+  ).toEqual({
     ok: false,
     errors: new Map([['to', expect.stringContaining('expected string')]]),
   })
@@ -98,9 +110,9 @@ test('edit: what does not fit the schema of the tool is told by field; what no s
     { ok: true, changed: false, input },
     { ok: true, changed: true, input: { ...input, to: 'm@example.org', subject: 'Hi' } },
   ] as const)
-    expect(fitting(call, edited)).toBe(edited)
+    expect(fitting(call, edited, settings)).toBe(edited)
   const unknown = { ok: true, changed: true, input } as const
-  expect(fitting({ ...call, name: 'another_tool' }, unknown)).toBe(unknown)
+  expect(fitting({ ...call, name: 'another_tool' }, unknown, settings)).toBe(unknown)
 })
 
 test('edit: a key named like a member of every object is a key like any other', () => {
@@ -111,14 +123,14 @@ test('edit: a key named like a member of every object is a key like any other', 
 test('arguments: a long value is cut, says how much is hidden, and can be shown whole', () => {
   const input = { body: 'x'.repeat(1000), list: ['y'.repeat(1000)] }
   const long = { ...asked('p1'), input }
-  expect(cardOf(long, false, false)?.hidden).toBeGreaterThan(700)
-  expect(cardOf(long, true, false)?.hidden).toBe(0)
+  expect(requestView(long)?.hidden).toBeGreaterThan(700)
+  expect(requestView(long, { expanded: true })?.hidden).toBe(0)
 })
 
 test('arguments: an invisible character is written out', () => {
   expect(summaryOf(part({ input: { path: 'a\u202Etxt.exe' } }))).toBe('a⟨U+202E⟩txt.exe')
   const hiding = { ...asked('p1'), input: { path: 'a\u200Bb' } }
-  expect(cardOf(hiding, false, false)?.arguments?.fields[0]?.value.suspicious).toBe(true)
+  expect(requestView(hiding, { fields: true })?.arguments?.fields[0]?.value.suspicious).toBe(true)
 })
 
 test('arguments: while they arrive, a long text is cut and counted', () => {
@@ -137,16 +149,19 @@ const part = (over: Partial<ToolCallPart>): ToolCallPart => ({
   ...over,
 })
 
-const asked = (id: string) => part({ approval: { id, needsApproval: true, options: ['deny', 'once'] } })
+const asked = (id: string): PendingApproval => ({
+  ...part({}),
+  approval: { id, needsApproval: true, options: ['deny', 'once'] },
+})
 
 test('words: a decision names its reason kind, changes and scope', () => {
   const approval = { id: 'p', needsApproval: true, options: ['deny', 'once'] } as const
-  expect(decisionOf(part({ approval }))).toBeUndefined()
-  expect(decisionOf(part({ approval: { ...approval, approved: false } }))).toBe('You denied this')
-  expect(decisionOf(part({ approval: { ...approval, approved: true, input: {} } }))).toBe(
+  expect(decisionOf(part({ approval }), [])).toBeUndefined()
+  expect(decisionOf(part({ approval: { ...approval, approved: false } }), [])).toBe('You denied this')
+  expect(decisionOf(part({ approval: { ...approval, approved: true, input: {} } }), [])).toBe(
     'You approved this with changes',
   )
-  expect(decisionOf(part({ approval: { ...approval, approved: true, scope: 'session' } }))).toBe(
+  expect(decisionOf(part({ approval: { ...approval, approved: true, scope: 'session' } }), [])).toBe(
     'You approved this for the rest of this chat',
   )
 })
@@ -174,25 +189,35 @@ test('phase: every state of a call has its place in the card', () => {
   expect(phaseOf('cancelled')).toBe('ended')
 })
 
-test('announcer: new requests at once, an answer when it is complete, nothing in between', () => {
-  const quiet: Heard = { isLoading: true, pending: [], questions: [], last: undefined }
-  const answer: Heard = {
-    isLoading: false,
-    pending: [],
-    questions: [],
-    last: { id: 'a', role: 'assistant', parts: [{ type: 'text', text: 'Done.' }] },
+/** What is announced when a chat has become `now`. */
+function announced(before: Partial<ChatSnapshot>, now: Partial<ChatSnapshot>): readonly string[] {
+  const said: string[] = []
+  const { getSnapshot } = new ChatClient({ connection: stream(() => (async function* () {})()) })
+  let snapshot = { ...getSnapshot(), ...before }
+  let changed = () => {}
+  const subscribe = (listener: () => void) => {
+    changed = listener
+    return () => {}
   }
-  expect(announcement(quiet, { ...quiet, pending: [asked('p1')] })).toBe(
-    'Your approval is needed: delete_file. 1 waiting.',
-  )
-  expect(
-    announcement({ ...quiet, pending: [asked('p1')] }, { ...quiet, pending: [asked('p1')] }),
-  ).toBeUndefined()
-  const asks = { ...quiet, questions: [{ id: 'q1', reason: 'input_required', message: 'Which folder?' }] }
-  expect(announcement(quiet, asks)).toBe('A question for you: Which folder?')
-  expect(announcement(asks, asks)).toBeUndefined()
-  expect(announcement(quiet, answer)).toBe('Answer: Done.')
-  expect(announcement(answer, answer)).toBeUndefined()
+  announce({ getSnapshot: () => snapshot, subscribe }, (text) => said.push(text))
+  snapshot = { ...getSnapshot(), ...now }
+  changed()
+  return said
+}
+
+test('announcer: new requests at once, an answer when it is complete, nothing in between', () => {
+  const replying = { isLoading: true }
+  const request = { ...replying, pendingApprovals: [asked('p1')] }
+  expect(announced(replying, request)).toEqual(['Your approval is needed: delete_file. 1 waiting.'])
+  expect(announced(request, request)).toEqual([])
+  const asks = { interrupts: [{ id: 'q1', reason: 'input_required', message: 'Which folder?' }] }
+  expect(announced({}, asks)).toEqual(['A question for you: Which folder?'])
+  expect(announced(asks, asks)).toEqual([])
+  const answer: Partial<ChatSnapshot> = {
+    messages: [{ id: 'a', role: 'assistant', parts: [{ type: 'text', text: 'Done.' }] }],
+  }
+  expect(announced(replying, answer)).toEqual(['Answer: Done.'])
+  expect(announced(answer, answer)).toEqual([])
 })
 
 /** A list of standing approvals whose server answers when it is told to, and ends none. */

@@ -1,82 +1,121 @@
-import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
-import { tmpdir } from 'node:os'
-import { dirname, extname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { cpSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, test } from 'vitest'
 import { launchBrowser } from '../e2e/demo.js'
 import { type Registry, serveRegistry } from '../newcomer/registry.js'
-import { items, served } from './items.js'
+import { compilerOptions, freshApp, indexOf, serve } from './fresh.js'
+import { items, registryFolder, served } from './items.js'
+import { usePage } from './use-page.js'
 
 const root = join(import.meta.dirname, '../..')
 const shadcn = 'shadcn@4.23.0'
-const versionsOf = (app: string) => {
+
+/** The packages of an example that belong to its framework, and how it is built. */
+function versionsOf(folder: string): Record<string, string> {
   const { dependencies, devDependencies } = JSON.parse(
-    readFileSync(join(root, `examples/apps/${app}/package.json`), 'utf8'),
+    readFileSync(join(root, folder, 'package.json'), 'utf8'),
   )
   const all: [string, string][] = Object.entries({ ...dependencies, ...devDependencies })
-  return Object.fromEntries(
-    all.filter(([name]) => /^(?:react|react-dom|next|vite|typescript|@types\/.+|@vitejs\/.+)$/.test(name)),
-  )
+  const wanted =
+    /^(?:react|react-dom|next|vite|typescript|vue|vue-tsc|svelte|svelte-check|solid-js|vite-plugin-solid|@types\/.+|@vitejs\/.+|@sveltejs\/vite.+)$/
+  return Object.fromEntries(all.filter(([name]) => wanted.test(name)))
 }
 
 /** What a fresh application consists of, before anything of the registry is in it. `out` is where its pages are built. */
 interface Fresh {
-  readonly app: string
+  readonly versions: Readonly<Record<string, string>>
   readonly source: string
   readonly out: string
   readonly build: readonly (readonly string[])[]
   readonly files: Readonly<Record<string, string>>
 }
 
-const compilerOptions = {
-  target: 'es2022',
-  lib: ['es2022', 'dom', 'dom.iterable'],
-  module: 'esnext',
-  moduleResolution: 'bundler',
-  jsx: 'react-jsx',
-  strict: true,
-  noEmit: true,
-  skipLibCheck: true,
-}
-
-const fresh: Readonly<Record<string, Fresh>> = {
+const reactApps: Readonly<Record<string, Fresh>> = {
   Vite: {
-    app: 'express',
+    versions: versionsOf('examples/apps/express'),
     source: 'src',
     out: 'dist',
     build: [['tsc'], ['vite', 'build']],
     files: {
-      'index.html':
-        '<!doctype html><html lang="en"><title>Fresh</title><div id="root"></div><script type="module" src="/src/main.tsx"></script></html>',
+      'index.html': indexOf('main.tsx'),
       'src/main.tsx':
-        "import { createRoot } from 'react-dom/client'\nimport { Demo } from './demo'\nconst root = document.getElementById('root')\nif (root) createRoot(root).render(<Demo />)\n",
+        "import { createRoot } from 'react-dom/client'\nimport '../index.css'\nimport { Demo } from './demo'\nconst root = document.getElementById('root')\nif (root) createRoot(root).render(<Demo />)\n",
       'vite.config.js':
         "import react from '@vitejs/plugin-react'\nexport default { plugins: [react()], resolve: { tsconfigPaths: true } }\n",
       'tsconfig.json': JSON.stringify({
-        compilerOptions: { ...compilerOptions, paths: { '@/*': ['./src/*'] } },
+        compilerOptions: { ...compilerOptions, jsx: 'react-jsx', paths: { '@/*': ['./src/*'] } },
         include: ['src'],
       }),
     },
   },
   'Next.js': {
-    app: 'next',
+    versions: versionsOf('examples/apps/next'),
     source: '.',
     out: 'out',
     // it checks types as part of its build
     build: [['next', 'build']],
     files: {
       'app/layout.tsx':
-        'export default ({ children }: { children: React.ReactNode }) => <html lang="en"><body>{children}</body></html>\n',
+        'import \'../index.css\'\nexport default ({ children }: { children: React.ReactNode }) => <html lang="en"><body>{children}</body></html>\n',
       'app/page.tsx': "import { Demo } from '@/demo'\nexport default () => <Demo />\n",
       'next.config.mjs': "export default { output: 'export' }\n",
       'tsconfig.json': JSON.stringify({
-        compilerOptions: { ...compilerOptions, paths: { '@/*': ['./*'] } },
+        compilerOptions: { ...compilerOptions, types: [], jsx: 'react-jsx', paths: { '@/*': ['./*'] } },
         include: ['**/*.ts', '**/*.tsx'],
         exclude: ['node_modules'],
+      }),
+    },
+  },
+}
+
+const vite = (plugin: string, from: string) =>
+  `import ${plugin.replace(/\W.*/, '')} from '${from}'\nexport default { plugins: [${plugin}] }\n`
+const { typescript = '' } = versionsOf('.')
+
+/** Of the others the files are copied into `src/parts`. */
+const otherApps: Readonly<Record<string, Fresh>> = {
+  vue: {
+    versions: { ...versionsOf('examples/vue'), typescript },
+    source: 'src',
+    out: 'dist',
+    build: [['vue-tsc'], ['vite', 'build']],
+    files: {
+      'index.html': indexOf('main.ts'),
+      'vite.config.js': vite('vue()', '@vitejs/plugin-vue'),
+      'tsconfig.json': JSON.stringify({ compilerOptions, include: ['src'] }),
+    },
+  },
+  svelte: {
+    versions: { ...versionsOf('examples/svelte'), typescript },
+    source: 'src',
+    out: 'dist',
+    build: [
+      ['svelte-check', '--tsconfig', 'tsconfig.json', '--fail-on-warnings'],
+      ['vite', 'build'],
+    ],
+    files: {
+      'index.html': indexOf('main.ts'),
+      'vite.config.js':
+        "import { svelte } from '@sveltejs/vite-plugin-svelte'\nexport default { plugins: [svelte()] }\n",
+      'svelte.config.js': 'export default {}\n',
+      'tsconfig.json': JSON.stringify({
+        compilerOptions: { ...compilerOptions, verbatimModuleSyntax: true },
+        include: ['src'],
+      }),
+    },
+  },
+  solid: {
+    versions: { ...versionsOf('examples/solid'), typescript },
+    source: 'src',
+    out: 'dist',
+    build: [['tsc'], ['vite', 'build']],
+    files: {
+      'index.html': indexOf('main.tsx'),
+      'vite.config.js': vite('solid()', 'vite-plugin-solid'),
+      'tsconfig.json': JSON.stringify({
+        compilerOptions: { ...compilerOptions, jsx: 'preserve', jsxImportSource: 'solid-js' },
+        include: ['src'],
       }),
     },
   },
@@ -86,17 +125,16 @@ let browser: Browser
 let packages: Registry
 beforeAll(async () => {
   browser = await launchBrowser()
-  packages = await serveRegistry(['core', 'client', 'react'])
+  packages = await serveRegistry(['core', 'client', 'react', 'vue', 'svelte', 'solid'])
 })
 afterAll(async () => {
   await browser?.close()
   packages?.close()
 })
 
-test.each(Object.entries(fresh))(
+test.each(Object.entries(reactApps))(
   'the shadcn command installs every item into a fresh %s application, which compiles, builds, and asks and is answered in Chromium',
-  async (_, { app, source, out, build, files }) => {
-    const home = mkdtempSync(join(tmpdir(), 'countersign-registry-items-'))
+  async (_, { versions, source, out, build, files }) => {
     const site = await serve((request, response) => {
       const name = /^\/r\/([\w-]+)\.json$/.exec(request.url ?? '')?.[1]
       const item = items.find((one) => one.name === name)
@@ -105,97 +143,58 @@ test.each(Object.entries(fresh))(
       const colors = { inlineColors: none, cssVars: none, inlineColorsTemplate: '', cssVarsTemplate: '' }
       response.end(JSON.stringify(item ? served(item) : colors))
     })
-    const env = {
-      ...process.env,
-      REGISTRY_URL: `${site.url}/shadcn`,
-      NEXT_TELEMETRY_DISABLED: '1',
-    }
-    const run = (...command: readonly string[]) =>
-      promisify(execFile)('npm', ['exec', '--yes', ...command], { cwd: home, env }).catch((error) => {
-        throw new Error(`${command.join(' ')} failed:\n${error.stdout}\n${error.stderr}`)
-      })
-    try {
-      const manifest = { name: 'fresh', private: true, type: 'module', dependencies: versionsOf(app) }
-      const tailwind = { config: '', css: 'index.css', baseColor: 'neutral', cssVariables: true, prefix: '' }
-      const aliases = {
-        components: '@/components',
-        utils: '@/lib/utils',
-        ui: '@/components/ui',
-        lib: '@/lib',
-      }
-      const all = {
+    const tailwind = { config: '', css: 'index.css', baseColor: 'neutral', cssVariables: true, prefix: '' }
+    const aliases = { components: '@/components', utils: '@/lib/utils', ui: '@/components/ui', lib: '@/lib' }
+    const { home, npm, remove } = freshApp(
+      packages,
+      versions,
+      {
         ...files,
-        'package.json': JSON.stringify(manifest),
         'components.json': JSON.stringify({ style: 'new-york', rsc: true, tsx: true, tailwind, aliases }),
         'index.css': '',
-        // a shell between npm and the command drops variables with such names
-        '.npmrc': Object.entries(packages.env)
-          .map(([name, value]) => `${name.replace('npm_config_', '')}=${value}\n`)
-          .join(''),
-      }
-      for (const [path, text] of Object.entries(all)) {
-        mkdirSync(dirname(join(home, path)), { recursive: true })
-        writeFileSync(join(home, path), text)
-      }
-      cpSync(join(import.meta.dirname, 'page/demo.tsx'), join(home, source, 'demo.tsx'))
+      },
+      { REGISTRY_URL: `${site.url}/shadcn`, NEXT_TELEMETRY_DISABLED: '1' },
+    )
+    try {
+      for (const file of ['demo.tsx', 'server.ts'])
+        cpSync(join(import.meta.dirname, 'page', file), join(home, source, file))
       const urls = items.map(({ name }) => `${site.url}/r/${name}.json`)
-      await run(`--package=${shadcn}`, '--', 'shadcn', 'add', ...urls, '--yes', '--overwrite')
-      for (const command of build) await run('--', ...command)
-      await use(join(home, out))
+      await npm(
+        'exec',
+        '--yes',
+        `--package=${shadcn}`,
+        '--',
+        'shadcn',
+        'add',
+        ...urls,
+        '--yes',
+        '--overwrite',
+      )
+      for (const command of build) await npm('exec', '--', ...command)
+      await usePage(browser, join(home, out))
     } finally {
       site.close()
-      rmSync(home, { recursive: true, force: true })
+      remove()
     }
   },
 )
 
-/** Opens the built page, denies what it asks about with a reason, and looks at what its server was told. */
-async function use(folder: string): Promise<void> {
-  const types: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
-  const site = await serve(({ url = '/' }, response) => {
-    const file = url === '/' ? '/index.html' : decodeURIComponent(new URL(url, 'http://localhost').pathname)
+test.each(Object.entries(otherApps))(
+  'the files for %s, copied into a fresh application, compile, build, and ask and are answered in Chromium',
+  async (name, { versions, source, out, build, files }) => {
+    const ours = Object.fromEntries(['core', 'client', name].map((one) => [`@countersign/${one}`, '*']))
+    const { home, npm, remove } = freshApp(packages, { ...versions, ...ours }, files)
     try {
-      const body = readFileSync(join(folder, file))
-      response.writeHead(200, { 'content-type': types[extname(file)] ?? 'text/plain' }).end(body)
-    } catch {
-      response.writeHead(file === '/favicon.ico' ? 204 : 404).end()
+      const page = join(import.meta.dirname, 'page')
+      cpSync(join(page, name), join(home, source), { recursive: true })
+      cpSync(join(page, 'server.ts'), join(home, source, 'server.ts'))
+      cpSync(join(registryFolder, name), join(home, source, 'parts'), { recursive: true })
+      cpSync(join(registryFolder, 'base.css'), join(home, source, 'parts/base.css'))
+      await npm('install')
+      for (const command of build) await npm('exec', '--', ...command)
+      await usePage(browser, join(home, out))
+    } finally {
+      remove()
     }
-  })
-  const page = await browser.newPage()
-  const complaints: string[] = []
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  try {
-    await page.goto(site.url)
-    await page.getByRole('button', { name: 'Ask' }).click()
-    await page.getByRole('button', { name: 'One by one…' }).click()
-    const card = page.getByRole('dialog').getByRole('region', { name: 'delete_file' })
-    expect(await card.getByRole('definition').allInnerTexts()).toEqual(['notes.txt'])
-    await card.getByText('The server says: For good.').waitFor()
-    expect(await card.getByRole('button').allInnerTexts()).toEqual(['Deny', 'Approve once'])
-    await card.getByLabel('Reason for a denial').fill('Mara needs it')
-    await card.getByRole('button', { name: 'Deny' }).click()
-    await page.getByText('answered: {"approved":false,"reason":"Mara needs it"}').waitFor()
-    expect(await page.getByRole('dialog').count()).toBe(0)
-    expect(complaints).toEqual([])
-  } finally {
-    await page.close()
-    site.close()
-  }
-}
-
-async function serve(listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
-  return {
-    url: `http://127.0.0.1:${port}`,
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
-}
+  },
+)

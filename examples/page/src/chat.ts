@@ -1,31 +1,31 @@
 import { ChatClient, type ChatClientOptions } from '@countersign/client'
 import { checkResponse } from '@countersign/client/response-schema'
 import type { ThreadList } from '@countersign/client/thread-list'
+import { type EditSettings, ignoreSecondClicks } from '@countersign/client/ui'
 import { addressOf, shownThread } from './address.js'
 import { server } from './connection.js'
 import { showDevtools } from './devtools.js'
-import { editableTools } from './edit-fit.js'
-import { ignoreSecondClicks } from './second-click.js'
+import { sendEmail, writeFile } from './tools.js'
 
 type Server = Pick<ChatClientOptions, 'connection' | 'persistence'> & {
   readonly list?: ThreadList
   /** Where the server previews edited arguments. */
   readonly edits?: string
 }
-const { list: threads, edits, ...options }: Server = server
+const { list: threads, edits: previewUrl, ...options }: Server = server
 
 /** The user's conversations; undefined if the server has no list of them. */
 export const list = threads
 
-/** The URL where the server previews edited arguments; undefined if it does not. */
-export const editsUrl = edits
+/** The tools whose arguments may be edited; another server than the demo's may have tools that are not in this list. */
+export const edits: EditSettings = { tools: [writeFile, sendEmail], previewUrl }
 
 /** The conversation that the page shows: that of its address, or a new one. */
 export const client = new ChatClient({
   ...options,
   ...shownThread(),
   checkResponse,
-  serverTools: editableTools,
+  serverTools: edits.tools,
 })
 
 /**

@@ -1,8 +1,7 @@
 import type { ListedThread } from '@countersign/client/thread-list'
+import { failureWords, focusComposer } from '@countersign/client/ui'
 import { addressOf } from './address.js'
 import { client, list } from './chat.js'
-import { failureWords } from './failure.js'
-import { focusComposer } from './focus.js'
 
 export const CHATS_ID = 'chats'
 

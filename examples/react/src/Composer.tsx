@@ -1,5 +1,4 @@
-import { COMPOSER_ID, focusComposer } from '@countersign/example-page/focus'
-import { hintOf } from '@countersign/example-page/words'
+import { COMPOSER_ID, focusComposer, hintOf } from '@countersign/client/ui'
 import { useChatClient, useChatSelector } from '@countersign/react'
 import { type KeyboardEvent, useState } from 'react'
 

@@ -1,5 +1,5 @@
+import { focusComposer } from '@countersign/client/ui'
 import { examples } from '@countersign/example-page/examples'
-import { focusComposer } from '@countersign/example-page/focus'
 import { useChatClient } from '@countersign/react'
 
 /** Shown before the first message: what this is, and example requests. */

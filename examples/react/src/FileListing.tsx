@@ -1,6 +1,6 @@
 import { ageOf, type Listing, shownFiles, sizeOf } from '@countersign/example-page/listing'
+import { SafeText } from '@countersign/registry/react/safe-text'
 import { useState } from 'react'
-import { SafeText } from './SafeText.js'
 
 /** The files that `list_files` returned. */
 export function FileListing({ listing }: { listing: Listing }) {

@@ -1,6 +1,6 @@
 import type { DemoTools } from '@countersign/example-page/tools'
 import { useChat, useChatSelector } from '@countersign/react'
-import { Question } from './Question.js'
+import { Question } from '@countersign/registry/react/question'
 import { Turn } from './Turn.js'
 
 /** The conversation. An unchanged turn is the same object and does not render again. */

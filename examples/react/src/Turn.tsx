@@ -1,11 +1,12 @@
 import type { Turn as ShownTurn } from '@countersign/client'
-import type { MessagePart } from '@countersign/core'
+import type { MessagePart, ToolCallPart } from '@countersign/core'
+import { edits } from '@countersign/example-page/chat'
 import type { DemoTools } from '@countersign/example-page/tools'
-import { mayAnswerAgain } from '@countersign/example-page/unsent'
-import { useChatClient, useChatSelector } from '@countersign/react'
+import { ToolCard } from '@countersign/registry/react/tool-card'
+import { TurnActions } from '@countersign/registry/react/turn-actions'
 import { memo } from 'react'
+import { FileListing } from './FileListing.js'
 import { Prose } from './Prose.js'
-import { ToolCard } from './ToolCard.js'
 
 interface TurnProps {
   turn: ShownTurn<DemoTools>
@@ -31,7 +32,7 @@ function Part({ part, role }: { part: MessagePart<DemoTools>; role: ShownTurn['r
     case 'text':
       return role === 'user' ? <p className="user-text">{part.text}</p> : <Prose text={part.text} />
     case 'tool-call':
-      return <ToolCard part={part} />
+      return <ToolCard part={part} edits={edits} result={resultOf(part)} />
     case 'reasoning':
       return (
         <details className="reasoning">
@@ -53,16 +54,7 @@ function Part({ part, role }: { part: MessagePart<DemoTools>; role: ShownTurn['r
   }
 }
 
-function TurnActions({ turn }: { turn: ShownTurn<DemoTools> }) {
-  const { regenerate } = useChatClient()
-  const isFree = useChatSelector(mayAnswerAgain)
-  const hasText = turn.parts.some((part) => part.type === 'text')
-  if (!isFree || !hasText) return null
-  return (
-    <p className="turn-actions">
-      <button type="button" className="button link" onClick={() => void regenerate({ messageId: turn.id })}>
-        Regenerate
-      </button>
-    </p>
-  )
+/** A list of files is shown as a table. */
+function resultOf(part: ToolCallPart<DemoTools>) {
+  return part.name === 'list_files' && part.output ? <FileListing listing={part.output} /> : undefined
 }

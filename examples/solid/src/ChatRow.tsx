@@ -10,8 +10,8 @@ import {
   submitTitle,
   titleOf,
 } from '@countersign/example-page/chats'
+import { takeFocus } from '@countersign/registry/solid/takeFocus'
 import { Match, Show, Switch } from 'solid-js'
-import { takeFocus } from './takeFocus.js'
 
 /** One conversation: its link, or the form that renames or deletes it. */
 export function ChatRow(props: { thread: ListedThread; form: ChatForm | undefined }) {

@@ -1,11 +1,11 @@
 import { CHATS_ID, chats } from '@countersign/example-page/chats'
+import { fromStore } from '@countersign/registry/solid/fromStore'
 import { For, Show } from 'solid-js'
 import { ChatRow } from './ChatRow.js'
-import { fromStore } from './fromStore.js'
 
 /** The conversations of the user: beside the chat, or on a narrow screen in a drawer. */
 export function Chats() {
-  const snapshot = fromStore(chats)
+  const snapshot = fromStore(() => chats)
   const formOf = (threadId: string) => {
     const { form } = snapshot()
     return form?.threadId === threadId ? form.kind : undefined

@@ -1,8 +1,7 @@
-import { COMPOSER_ID, focusComposer } from '@countersign/example-page/focus'
-import { hintOf } from '@countersign/example-page/words'
+import { COMPOSER_ID, focusComposer, hintOf } from '@countersign/client/ui'
+import { takeFocus } from '@countersign/registry/solid/takeFocus'
 import { useChat, useChatSelector } from '@countersign/solid'
 import { createSignal, Show } from 'solid-js'
-import { takeFocus } from './takeFocus.js'
 
 /** The message input. Enter sends, Shift+Enter inserts a new line. */
 export function Composer() {

@@ -1,6 +1,6 @@
 import { ageOf, type Listing, shownFiles, sizeOf } from '@countersign/example-page/listing'
+import { SafeText } from '@countersign/registry/solid/SafeText'
 import { createMemo, createSignal, For, Show } from 'solid-js'
-import { SafeText } from './SafeText.js'
 
 /** The files that `list_files` returned. */
 export function FileListing(props: { listing: Listing }) {

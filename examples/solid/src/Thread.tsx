@@ -1,7 +1,7 @@
 import type { DemoTools } from '@countersign/example-page/tools'
+import { Question } from '@countersign/registry/solid/Question'
 import { useChat } from '@countersign/solid'
 import { For, Index, Show } from 'solid-js'
-import { Question } from './Question.js'
 import { Turn } from './Turn.js'
 
 /** The conversation. Turns grow in place: a delta puts a new turn object at the same index. */

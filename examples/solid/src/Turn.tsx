@@ -1,10 +1,12 @@
 import type { Turn as ShownTurn } from '@countersign/client'
-import type { MessagePart } from '@countersign/core'
+import type { MessagePart, ToolCallPart } from '@countersign/core'
+import { edits } from '@countersign/example-page/chat'
 import type { DemoTools } from '@countersign/example-page/tools'
+import { ToolCard } from '@countersign/registry/solid/ToolCard'
+import { TurnActions } from '@countersign/registry/solid/TurnActions'
 import { Index, Match, Show, Switch } from 'solid-js'
+import { FileListing } from './FileListing.js'
 import { Prose } from './Prose.js'
-import { ToolCard } from './ToolCard.js'
-import { TurnActions } from './TurnActions.js'
 
 /** A user message, or a reply with all of its steps. While a reply streams, no other turn is checked. */
 export function Turn(props: { turn: ShownTurn<DemoTools>; isLast: boolean }) {
@@ -32,7 +34,7 @@ function Part(props: { part: MessagePart<DemoTools>; role: ShownTurn['role'] }) 
         )}
       </Match>
       <Match when={props.part.type === 'tool-call' && props.part}>
-        {(part) => <ToolCard part={part()} />}
+        {(part) => <ToolCard part={part()} edits={edits} result={<ResultOf part={part()} />} />}
       </Match>
       <Match when={props.part.type === 'reasoning' && props.part}>
         {(part) => (
@@ -53,4 +55,10 @@ function Part(props: { part: MessagePart<DemoTools>; role: ShownTurn['role'] }) 
       </Match>
     </Switch>
   )
+}
+
+/** A list of files is shown as a table. */
+function ResultOf(props: { part: ToolCallPart<DemoTools> }) {
+  const listing = () => (props.part.name === 'list_files' ? props.part.output : undefined)
+  return <Show when={listing()}>{(listing) => <FileListing listing={listing()} />}</Show>
 }

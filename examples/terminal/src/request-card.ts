@@ -1,6 +1,6 @@
 import type { ApprovalView, DisplayLimits } from '@countersign/client'
+import { mandateLimits } from '@countersign/client/ui'
 import { type DisplayText, displayText } from '@countersign/core'
-import { mandateLimits } from '../../page/src/grant-words.js'
 import { renderPreview } from './preview-card.js'
 import { quote, roomIn } from './quote.js'
 

@@ -1,6 +1,6 @@
 import type { ChatClient, SessionGrant } from '@countersign/client'
+import { grantName, grantUse } from '@countersign/client/ui'
 import { displayText } from '@countersign/core'
-import { grantName, grantUse } from '../../page/src/grant-words.js'
 
 /** The session approvals, standing approvals and denials of the conversation, numbered. */
 export function listStanding(client: ChatClient): Promise<string> {

@@ -1,14 +1,15 @@
 import {
+  type AnswerResult,
   approvalView,
   type ChatClient,
   type ChatSnapshot,
   type DisplayLimits,
   type EditedPreview,
+  nextStep,
   previewView,
   type ToolCallPart,
 } from '@countersign/client'
 import { displayText } from '@countersign/core'
-import { renderAnswerResult } from './answered.js'
 import type { Decide, EditedCall, Request } from './decide.js'
 
 /** The result of one turn. */
@@ -72,7 +73,7 @@ export async function takeTurn(
     write(`${decision.line}\n`)
     const result = await client.addToolApprovalResponse(decision.response)
     await atRest(client)
-    const words = renderAnswerResult(result)
+    const words = effectOf(result)
     if (words !== undefined) write(`${words}\n`)
     next = nextRequest(client.getSnapshot(), asked, previewEdits)
   }
@@ -92,4 +93,12 @@ function atRest(client: ChatClient): Promise<void> {
     const leave = client.subscribe(check)
     check()
   })
+}
+
+/** What to tell a user whose answer had no effect; `undefined` if it had. The error of a run is shown once, at the end of the turn. */
+function effectOf(result: AnswerResult): string | undefined {
+  const step = result.status === 'failed' ? undefined : nextStep(result)
+  const reason = result.status === 'refused' ? result.reason : undefined
+  if (step === undefined || reason === undefined) return step?.message
+  return `${step.message} ${displayText(reason, { multiline: false, maxLength: 300 }).text}`
 }

@@ -1,0 +1,111 @@
+import type { SessionGrant } from '@countersign/core'
+import type { ChatClient } from '../client.js'
+import { focusComposer } from './focus.js'
+
+/** `unread`: the list could not be read. `unrevoked`: the server did not confirm that an approval has ended. */
+export type GrantsProblem = 'unread' | 'unrevoked'
+
+export interface GrantsSnapshot {
+  readonly grants: readonly SessionGrant[]
+  readonly problem: GrantsProblem | undefined
+}
+
+/**
+ * The session approvals and mandates of a chat: read on subscription, when the server has accepted an answer that gives one, and while
+ * there are mandates after each reply, which may have used them.
+ */
+export interface StandingGrants {
+  readonly subscribe: (listener: () => void) => () => void
+  readonly getSnapshot: () => GrantsSnapshot
+  readonly load: () => Promise<void>
+  /** Revokes one by its id, or all. */
+  readonly revoke: (id?: string) => Promise<void>
+}
+
+type Chat = Pick<ChatClient, 'subscribe' | 'getSnapshot' | 'grants' | 'revokeGrant'>
+
+/** Follows the session approvals of `chat` while there are subscribers. */
+export function standingGrants(chat: Chat): StandingGrants {
+  const listeners = new Set<() => void>()
+  let snapshot: GrantsSnapshot = { grants: [], problem: undefined }
+  let loads = 0
+  let leave = () => {}
+
+  const become = (next: GrantsSnapshot) => {
+    snapshot = next
+    for (const listener of listeners) listener()
+  }
+  const load = async () => {
+    const turn = ++loads
+    const read = await chat.grants().then(
+      (grants): GrantsSnapshot => ({ grants: keepSame(snapshot.grants, grants), problem: undefined }),
+      (): GrantsSnapshot => ({ grants: snapshot.grants, problem: 'unread' }),
+    )
+    // An earlier request may be answered later; its list is dropped.
+    if (turn === loads) become(read)
+  }
+  const follow = () => {
+    let before = lastingAnswers(chat)
+    let wasLoading = false
+    void load()
+    return chat.subscribe(() => {
+      const { isLoading } = chat.getSnapshot()
+      const hasEnded = wasLoading && !isLoading
+      wasLoading = isLoading
+      if (isLoading) return
+      const now = lastingAnswers(chat)
+      const mayBeUsed = hasEnded && snapshot.grants.some(({ mandate }) => mandate !== undefined)
+      if (now !== before || mayBeUsed) void load()
+      before = now
+    })
+  }
+
+  return {
+    getSnapshot: () => snapshot,
+    load,
+    subscribe(listener) {
+      if (listeners.size === 0) leave = follow()
+      listeners.add(listener)
+      return () => {
+        if (listeners.delete(listener) && listeners.size === 0) leave()
+      }
+    },
+    async revoke(id) {
+      try {
+        await chat.revokeGrant(id)
+      } catch {
+        // The result of an earlier request must not hide that this failed.
+        loads++
+        return become({ ...snapshot, problem: 'unrevoked' })
+      }
+      await load()
+    },
+  }
+}
+
+/** Keeps the object of an unchanged approval, so that the page does not re-render its row and the focus stays in it. */
+function keepSame(before: readonly SessionGrant[], now: readonly SessionGrant[]): SessionGrant[] {
+  const known = new Map(before.map((grant) => [JSON.stringify(grant), grant]))
+  return now.map((grant) => known.get(JSON.stringify(grant)) ?? grant)
+}
+
+/** How many answers for more than one call the server has accepted. */
+function lastingAnswers({ getSnapshot }: Chat): number {
+  const parts = getSnapshot().messages.flatMap((message) => message.parts)
+  const approvals = parts.flatMap((part) => (part.type === 'tool-call' ? [part.approval] : []))
+  return approvals.filter(
+    (approval) =>
+      approval?.delivery === 'settled' &&
+      (approval.mandate !== undefined || (approval.approved && approval.scope === 'session')),
+  ).length
+}
+
+/** The id of the heading of the list, which can receive the focus. */
+export const GRANTS_TITLE_ID = 'grants-title'
+
+/** Revokes one, or all. The pressed button disappears: focuses the heading of the list, after the last one the composer. */
+export async function revokeGrant(grants: StandingGrants, id?: string): Promise<void> {
+  document.getElementById(GRANTS_TITLE_ID)?.focus()
+  await grants.revoke(id)
+  if (grants.getSnapshot().grants.length === 0) focusComposer()
+}

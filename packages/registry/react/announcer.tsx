@@ -1,0 +1,17 @@
+'use client'
+
+import { announce } from '@countersign/client/ui'
+import { useChatClient } from '@countersign/react'
+import { useEffect, useState } from 'react'
+
+/** The live region: announces news in whole sentences. */
+export function Announcer() {
+  const [said, setSaid] = useState('')
+  const client = useChatClient()
+  useEffect(() => announce(client, setSaid), [client])
+  return (
+    <div className="visually-hidden" role="status" aria-live="polite">
+      {said}
+    </div>
+  )
+}

@@ -1,0 +1,15 @@
+import { announce } from '@countersign/client/ui'
+import { useChatClient } from '@countersign/solid'
+import { createEffect, createSignal, onCleanup } from 'solid-js'
+
+/** The live region: announces news in whole sentences. */
+export function Announcer() {
+  const [said, setSaid] = createSignal('')
+  const client = useChatClient()
+  createEffect(() => onCleanup(announce(client(), setSaid)))
+  return (
+    <div class="visually-hidden" role="status" aria-live="polite">
+      {said()}
+    </div>
+  )
+}

@@ -1,0 +1,28 @@
+import { type FollowedEnd, followEnd } from '@countersign/client/ui'
+import { type MaybeRefOrGetter, type Ref, readonly, ref, toValue, watch } from 'vue'
+
+/** Keeps a growing scroller, if there is one, scrolled to its end. */
+export function useStickToBottom(scroller: MaybeRefOrGetter<HTMLElement | null>): {
+  isAtBottom: Readonly<Ref<boolean>>
+  toBottom: () => void
+} {
+  const isAtBottom = ref(true)
+  let followed: FollowedEnd | undefined
+
+  watch(
+    () => toValue(scroller),
+    (element, _before, onCleanup) => {
+      isAtBottom.value = true
+      followed =
+        element === null
+          ? undefined
+          : followEnd(element, (now) => {
+              isAtBottom.value = now
+            })
+      onCleanup(() => followed?.stop())
+    },
+    { immediate: true, flush: 'post' },
+  )
+
+  return { isAtBottom: readonly(isAtBottom), toBottom: () => followed?.toBottom() }
+}
