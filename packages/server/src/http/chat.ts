@@ -1,5 +1,6 @@
 import { CountersignError, isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
+import { notify } from '../encoding/hooks.js'
 import { abortLater, sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
@@ -51,9 +52,13 @@ async function chatFrames(
   const { threadId, runId } = given
   const join = async () => {
     const rest = await restFrames(agent, context, { threadId, runId, after: 0 }, gone, keepAlive)
-    if (rest === undefined || !(await isOther(agent, given, options, gone))) return rest
-    rest.cancel()
-    throw runIdUsed(runId)
+    try {
+      if (rest !== undefined && (await isOther(agent, given, options, gone))) throw runIdUsed(runId)
+      return rest
+    } catch (error) {
+      rest?.cancel()
+      throw error
+    }
   }
   const joined = agent.threads && (await join())
   if (joined !== undefined) return joined
@@ -116,7 +121,10 @@ export async function startRun(
     }
     thread = await agent.openThread(input, context, left.signal)
     const { events, delivered } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
-    waitUntil?.(delivered)
+    notify(
+      () => waitUntil?.(delivered),
+      (error) => agent.warn('waitUntil failed: the platform may end the run with its response.', error),
+    )
     return { input, messages: thread?.messages ?? input.messages, events }
   } catch (error) {
     held.release()

@@ -18,6 +18,7 @@ import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
 import { type HeldThread, type OpenThread, openThread } from '../conversation/open-thread.js'
 import { isLeft } from '../encoding/hooks.js'
+import { newIds } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
@@ -110,7 +111,9 @@ export async function driveRun(
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
     stop = anySignal([early, thread?.lost])
-    const scope = openScope(withNewIds(settings, thread), input, options, origin, {
+    const ids = new Set(messages.map(({ id }) => id))
+    const generateId = thread?.newId ?? newIds(settings.generateId, (id) => ids.has(id))
+    const scope = openScope({ ...settings, generateId }, input, options, origin, {
       emit: recorded(emit, thread),
       ...{ report, usage, observer, stop },
     })
@@ -136,18 +139,6 @@ export async function driveRun(
   }
 }
 
-/** No message gets the id of one that is stored, whatever the application's generator returns: it would replace that. */
-function withNewIds(settings: AgentSettings, thread: OpenThread | undefined): AgentSettings {
-  if (thread === undefined) return settings
-  const generateId = () => {
-    const given = settings.generateId()
-    let id = given
-    for (let n = 2; thread.has(id); n++) id = `${given}-${n}`
-    return id
-  }
-  return { ...settings, generateId }
-}
-
 /** Closes calls outside of a run: nobody reads events of that. */
 export function closing(
   settings: AgentSettings,
@@ -157,7 +148,7 @@ export function closing(
 ): CloseCalls {
   const own = { ...unread, stop }
   const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, own)
-  return (messages, ids) => closeBranch(scope, messages, ids)
+  return (messages, ids, newId) => closeBranch(scope, messages, ids, newId)
 }
 
 /** Takes the thread of a run, if the agent has threads. `abandoned`: only if this run still has it. */
@@ -380,6 +371,7 @@ async function closeBranch(
   scope: RunScope,
   messages: readonly Message[],
   ids: ReadonlySet<string>,
+  newId: () => string,
 ): Promise<readonly ToolMessage[]> {
   const nextMessage: Message = { id: '', role: 'user', content: '' }
   const read = await readHistory(scope, [...messages, nextMessage])
@@ -389,7 +381,7 @@ async function closeBranch(
     const closed = await outcomeOfOpenCall(scope, site, read.issued, undefined, read.messages)
     if (closed.kind !== 'result') continue
     const { outcome, decided } = closed
-    results.push(resultMessage(scope.settings.generateId(), site.call.id, outcome, { decided }))
+    results.push(resultMessage(newId(), site.call.id, outcome, { decided }))
   }
   return results
 }
