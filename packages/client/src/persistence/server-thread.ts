@@ -10,6 +10,7 @@ import {
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
+import { LeftUnsent } from './left-unsent.js'
 import type {
   ChangeRecord,
   InitialThread,
@@ -19,7 +20,7 @@ import type {
   ThreadHost,
 } from './persistence.js'
 import { type Replaced, Replacement } from './replacement.js'
-import { isEmpty, nothing, together, unsentOf, without, withUnsent } from './server-record.js'
+import { hasFailed, isEmpty, nothing, together, unsentOf, without, withUnsent } from './server-record.js'
 import { Thread } from './thread.js'
 
 /** The response of `threadResponse`, as far as it is used. */
@@ -72,6 +73,7 @@ export class ServerThread implements KeptThread {
   #stored = nothing
   #own = nothing
   readonly #replacement: Replacement
+  readonly #left: LeftUnsent
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -93,7 +95,9 @@ export class ServerThread implements KeptThread {
     this.#local = local
     this.#shared = shared
     this.#replacement = new Replacement(session.state, shared.replaced)
+    this.#left = new LeftUnsent(session)
     session.onStep = (step) => {
+      this.#left.follow(step)
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
@@ -104,6 +108,7 @@ export class ServerThread implements KeptThread {
         this.#shown = this.#loaded
         this.#own = this.#stored
         this.#replacement.loaded(this.#loaded?.messages ?? [])
+        this.#left.loaded(this.#loaded?.messages ?? [])
         const { run } = this.#loaded ?? {}
         this.#isNewVersion ||= run?.isVersion === true
         this.#isBehind = run !== undefined && !run.lapsed && this.#openRun === undefined
@@ -189,7 +194,7 @@ export class ServerThread implements KeptThread {
 
   async #save(record: ThreadRecord): Promise<void> {
     const { threadId } = this.#session
-    const shown = unsentOf(record)
+    const shown = this.#left.with(unsentOf(record))
     await update(this.#local, threadId, (stored) => {
       const unsent = stored ? together(without(stored, this.#own), shown) : shown
       return isEmpty(unsent) ? undefined : unsent
@@ -199,7 +204,9 @@ export class ServerThread implements KeptThread {
 
   /** The run that is open on the server and can be rejoined here. */
   get #openRun(): string | undefined {
-    const { run } = this.#loaded ?? {}
+    const { run, messages = [] } = this.#loaded ?? {}
+    // Its reply would have to stand before the failed message, which waits for its user.
+    if (hasFailed(this.#stored, messages)) return undefined
     return run && !run.lapsed && this.#isToRejoin(run.runId) ? run.runId : undefined
   }
 
