@@ -162,7 +162,8 @@ interface PageHistory {
   readonly isUpload: boolean
 }
 
-function readPage(forwardedProps: unknown): PageHistory {
+/** What `serverThreads` says with a request. */
+export function readPage(forwardedProps: unknown): PageHistory {
   const own = isRecord(forwardedProps) && forwardedProps.countersign
   if (!isRecord(own)) return { isUpload: false }
   const { after, last, regenerate, edit, upload } = own

@@ -33,6 +33,7 @@ import { WrittenParts } from '../scope/written-parts.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
+import { askedBy } from './asked-by.js'
 import { runFinished } from './observe.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
@@ -84,7 +85,10 @@ export async function driveRun(
   const { emit } = outlet
   const { threadId, runId } = input
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
-  await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
+  // Without threads, no request joins a run.
+  const asked = settings.threads && (await askedBy(input))
+  const metadata = asked !== undefined && { metadata: { countersign: { asked } } }
+  await emit({ type: 'RUN_STARTED', threadId, runId, ...version, ...metadata })
   const owner = options.context?.subject ?? null
   const observer = origin.refusal ? undefined : await observerOf({ settings, owner, threadId, runId })
   const started = observer?.report({ type: 'run-started' })

@@ -7,9 +7,10 @@ import {
   memoryRunLog,
   memoryThreads,
   rejoinResponse,
+  scriptedModel,
 } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
-import { input, SECRET, user } from '../support.js'
+import { call, counted, input, SECRET, say, user } from '../support.js'
 
 // A request under the runId of a known run joins that run, or is refused. Whatever becomes of it, it leaves nothing behind.
 
@@ -118,6 +119,60 @@ test('a reader who cancels the body of a rejoined run is gone at once, although 
   }
   letGo()
   while (!(await reader?.read())?.done);
+})
+
+/** A thread with a message, a reply, and an approval request that is open; `post` sends a request for it. */
+async function withRequest() {
+  const { tool, runs } = counted('send', { needsApproval: true })
+  const model = scriptedModel([say('Hello.'), call(['c1', 'send', {}]), say('Sent.'), say('Again.')])
+  const agent = createAgent({
+    model,
+    tools: [tool],
+    threads: memoryThreads(),
+    runLog: memoryRunLog(),
+    approvals: { secret: SECRET, ledger: memoryLedger() },
+    warn: () => {},
+  })
+  const post = async (body: object) => {
+    const headers = { 'content-type': 'application/json' }
+    const asked = { method: 'POST', headers, body: JSON.stringify(body) }
+    const response = await handleChat(agent, new Request('http://localhost/', asked), { context })
+    return { status: response.status, text: await response.text() }
+  }
+  await post(input([{ id: 'u1', role: 'user', content: 'Hi' }]))
+  const sent = input([{ id: 'u2', role: 'user', content: 'Send it.' }])
+  const [, interruptId = ''] = /"interrupts":\[\{"id":"([^"]+)"/.exec((await post(sent)).text) ?? []
+  const resume = [{ interruptId, status: 'resolved', payload: { approved: true } }]
+  return { post, sent, resume, runs, model }
+}
+
+test('an answer under the id of a run that did not bring it is refused, and is carried out with another id', async () => {
+  const { post, sent, resume, runs } = await withRequest()
+  const refused = await post({ ...sent, messages: [], resume })
+  expect([refused.status, JSON.parse(refused.text).error.code]).toEqual([409, 'run-id-used'])
+  expect(runs).toHaveLength(0)
+  expect((await post({ ...input([]), resume })).text).toContain('Sent.')
+  expect(runs).toHaveLength(1)
+})
+
+test('an answer that is sent again under the same id joins its run, and another answer under that id is refused', async () => {
+  const { post, resume, runs, model } = await withRequest()
+  const answer = { ...input([]), resume }
+  const first = await post(answer)
+  expect(await post(answer)).toEqual({ status: 200, text: `: rejoined\n\n${first.text}` })
+  const denied = resume.map((one) => ({ ...one, payload: { approved: false } }))
+  expect((await post({ ...answer, resume: denied })).status).toBe(409)
+  expect([runs.length, model.requests.length]).toEqual([1, 3])
+})
+
+test('a reply is asked for anew only under a new id, and a repeated request for it joins its run', async () => {
+  const { post, sent } = await withRequest()
+  const forwardedProps = { countersign: { regenerate: 'u1' } }
+  expect((await post({ ...sent, messages: [], forwardedProps })).status).toBe(409)
+  const anew = { ...input([]), forwardedProps }
+  const first = await post(anew)
+  expect(first.text).toContain('Sent.')
+  expect(await post(anew)).toEqual({ status: 200, text: `: rejoined\n\n${first.text}` })
 })
 
 for (const [what, waitUntil] of Object.entries({
