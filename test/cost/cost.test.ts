@@ -4,7 +4,7 @@ import { aiSdkRequests } from './ai-sdk.js'
 import { agUiFields, customEvents, declaredFields, ownFields } from './fields.js'
 import { listings, readListing, readResult, results, schemaFields } from './mcp.js'
 import { cpuOf, GROWTH, parseAll, TIMES_JSON_PARSE } from './measure.js'
-import { agentOver, ledgerFor, requests, serve, serveAiSdk } from './requests.js'
+import { agentOver, ledgerFor, requests, serve, serveAiSdk, threadsFor } from './requests.js'
 import { readByClient, sse, streams } from './streams.js'
 import known from './wire-fields.json' with { type: 'json' }
 
@@ -102,7 +102,7 @@ describe('F3 F4 F5 a request costs in proportion to its bytes', () => {
       prepare: async (bytes) => {
         const value = asked.body(bytes)
         const json = JSON.stringify(value)
-        const agent = agentOver(await ledgerFor(asked, value))
+        const agent = agentOver(await ledgerFor(asked, value), await threadsFor(asked, value))
         return { json, work: () => serve(agent, json) }
       },
     })

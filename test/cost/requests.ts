@@ -6,7 +6,10 @@ import {
   handleChat,
   type Ledger,
   memoryLedger,
+  memoryThreads,
+  type StoredMessage,
   scriptedModel,
+  type ThreadStore,
 } from '@countersign/server'
 import * as z from 'zod'
 import { ownFields } from './fields.js'
@@ -20,6 +23,8 @@ export interface Asked {
   readonly body: (bytes: number) => Value
   /** What the ledger of the run holds, by request. */
   readonly issued?: (body: Value) => readonly Issued[]
+  /** What its thread has stored, by request: only then the agent has threads. */
+  readonly stored?: (body: Value) => readonly StoredMessage[]
 }
 
 /** A question that the server has asked before. */
@@ -362,12 +367,29 @@ function callsOf({ messages }: Value): readonly string[] {
   )
 }
 
-export const requests: readonly Asked[] = [...generated(), ...ofPeers(), ...combined]
+/** An edit of a message that has as many versions as the request has messages. */
+const edits: readonly Asked[] = [
+  {
+    name: 'very many new messages for a message of very many versions',
+    body: (bytes) =>
+      input(
+        times(Math.min(MAX_MESSAGES, bytes / 46), (index) => ({ ...user, id: `new${index}` })),
+        { forwardedProps: { countersign: { edit: 'old0' } } },
+      ),
+    stored: ({ messages }) =>
+      (messages as Value[]).map((_, index) => {
+        const message = { ...user, id: `old${index}` }
+        return { id: message.id, parent: null, message: JSON.stringify(message) }
+      }),
+  },
+]
+
+export const requests: readonly Asked[] = [...generated(), ...ofPeers(), ...combined, ...edits]
 
 const SECRET = 'countersign-test-secret-0123456789abcdef'
 
 /** An agent with a tool of each sort, and a model that has nothing to say. */
-export function agentOver(ledger: Ledger): Agent {
+export function agentOver(ledger: Ledger, threads?: ThreadStore): Agent {
   const anything = z.looseObject({})
   const more = { description: 'x', input: anything, execute: () => 1 }
   return createAgent({
@@ -381,9 +403,22 @@ export function agentOver(ledger: Ledger): Agent {
       clientTool({ name: 'show', ...more }),
     ],
     approvals: { secret: SECRET, ledger, askAsTool: true },
+    threads,
     warn: () => {},
     onError: () => {},
   })
+}
+
+/** The threads that a request meets, if any. */
+export async function threadsFor({ stored }: Asked, body: Value): Promise<ThreadStore | undefined> {
+  if (stored === undefined) return undefined
+  const threads = memoryThreads({ maxMessages: 3 * MAX_MESSAGES })
+  const messages = stored(body)
+  await threads.append(
+    { owner: 'ann', threadId: 'thread' },
+    { version: 0, messages, head: messages[0]?.id ?? null },
+  )
+  return threads
 }
 
 /** The ledger that a request meets. */

@@ -4,6 +4,7 @@ import {
   omitUndefined,
   type RunAgentInput,
   restoreSteps,
+  type ThreadRecord,
   type UIMessage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
@@ -85,7 +86,7 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
   const place = String(url)
   const stream = fetchServerSentEvents(place, { ...fetching, rejoin: true })
   const events = reconnecting(stream, { attempts, delay, heartbeat })
-  const unsent = local === undefined ? localStorageIfAny() : local || inMemory
+  const unsent = local === undefined ? localStorageIfAny() : local || inMemory()
   const shared: ServerThreadsShared = {
     replaced: new Map(),
     shown: new Set(),
@@ -182,12 +183,19 @@ function waitWhileBusy(connection: Connection, busyFor: number): Connection {
   }
 }
 
-const inMemory: Persistence = { load: async () => undefined, save: async () => {}, remove: async () => {} }
+function inMemory(): Persistence {
+  const records = new Map<string, ThreadRecord>()
+  return {
+    load: async (threadId) => records.get(threadId),
+    save: async (threadId, record) => void records.set(threadId, record),
+    remove: async (threadId) => void records.delete(threadId),
+  }
+}
 
 /** A server that renders the page, and a browser that blocks storage, have none. */
 function localStorageIfAny(): Persistence {
   try {
     if (globalThis.localStorage) return webStorage({ prefix: 'countersign-unsent:' })
   } catch {}
-  return inMemory
+  return inMemory()
 }

@@ -109,6 +109,7 @@ export interface KeptSession {
     readonly initialThread?: InitialThread | undefined
   }
   readonly dispatch: (event: LocalEvent) => void
+  newId(): string
   /** Called for every step taken here, before it is applied. */
   onStep: ((step: Step) => void) | undefined
   /** Applies steps that were taken in another tab. */

@@ -99,6 +99,11 @@ function notIn<T extends { readonly id: string }>(known: readonly T[], all: read
   return all.filter(({ id }) => !ids.has(id))
 }
 
+/** Whether it has a message that could not be sent. Only `retry`, or the next message, sends it: never something that happens elsewhere. */
+export function hasFailed(unsent: ThreadRecord, known: readonly { readonly id: string }[]): boolean {
+  return unsent.error !== undefined && notIn(known, unsent.messages).some(({ role }) => role === 'user')
+}
+
 /** The conversation of the server, with what the page has not sent. What the server has got further with counts. */
 export function withUnsent(
   thread: ServerThread,

@@ -11,6 +11,7 @@ import {
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
+import { LeftUnsent } from './left-unsent.js'
 import type {
   ChangeRecord,
   InitialThread,
@@ -20,7 +21,7 @@ import type {
   ThreadHost,
 } from './persistence.js'
 import { type Replaced, Replacement } from './replacement.js'
-import { isEmpty, nothing, together, unsentOf, without, withUnsent } from './server-record.js'
+import { hasFailed, isEmpty, nothing, together, unsentOf, without, withUnsent } from './server-record.js'
 import { Thread } from './thread.js'
 import { type Locks, WorkLock } from './work-lock.js'
 
@@ -78,6 +79,7 @@ export class ServerThread implements KeptThread {
   #later = nothing
   readonly #lock: WorkLock
   readonly #replacement: Replacement
+  readonly #left: LeftUnsent
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -100,7 +102,9 @@ export class ServerThread implements KeptThread {
     this.#shared = shared
     this.#lock = new WorkLock(shared.locks, `countersign-unsent:${url} ${session.threadId}`)
     this.#replacement = new Replacement(session.state, shared.replaced)
+    this.#left = new LeftUnsent(session)
     session.onStep = (step) => {
+      this.#left.follow(step)
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
@@ -111,6 +115,7 @@ export class ServerThread implements KeptThread {
         this.#shown = this.#loaded
         this.#own = this.#stored
         this.#replacement.loaded(this.#loaded?.messages ?? [])
+        this.#left.loaded(this.#loaded?.messages ?? [])
         const { run } = this.#loaded ?? {}
         this.#isNewVersion ||= run?.isVersion === true
         this.#isBehind = run !== undefined && !run.lapsed && this.#openRun === undefined
@@ -231,7 +236,7 @@ export class ServerThread implements KeptThread {
 
   async #save(record: ThreadRecord): Promise<void> {
     const { threadId } = this.#session
-    const shown = unsentOf(record)
+    const shown = this.#left.with(unsentOf(record))
     await update(this.#local, threadId, (stored) => {
       const unsent = stored ? together(without(stored, this.#own), shown) : shown
       return isEmpty(unsent) ? undefined : unsent
@@ -241,7 +246,9 @@ export class ServerThread implements KeptThread {
 
   /** The run that is open on the server and can be rejoined here. */
   get #openRun(): string | undefined {
-    const { run } = this.#loaded ?? {}
+    const { run, messages = [] } = this.#loaded ?? {}
+    // Its reply would have to stand before the failed message, which waits for its user.
+    if (hasFailed(this.#stored, messages)) return undefined
     return run && !run.lapsed && this.#isToRejoin(run.runId) ? run.runId : undefined
   }
 

@@ -114,6 +114,7 @@ function isSpoken({ message }: StoredMessage): boolean {
 export type CloseCalls = (
   messages: readonly Message[],
   ids: ReadonlySet<string>,
+  newId: () => string,
 ) => Promise<readonly ToolMessage[]>
 
 /** Closes what is open on the branch `shown` where `next` differs from it. Returns what must be stored on it. */
@@ -121,10 +122,11 @@ export async function leaveBranch(
   shown: readonly KnownMessage[],
   next: readonly KnownMessage[],
   closeCalls: CloseCalls,
+  newId: () => string,
 ): Promise<readonly StoredMessage[]> {
   const left = shown.slice(sharedBy(shown, next))
   if (left.length === 0) return []
   const messages = shown.map(({ message }) => message)
-  const closed = await closeCalls(messages, new Set(left.map(({ id }) => id)))
+  const closed = await closeCalls(messages, new Set(left.map(({ id }) => id)), newId)
   return chain(closed, left.at(-1)?.id ?? null)
 }

@@ -7,6 +7,7 @@ import {
   type RunAgentInput,
   type TokenUsage,
 } from '@countersign/core'
+import { newIds } from '../encoding/ids.js'
 import type { RunContext } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type { KnownMessage, KnownThread, KnownThreads } from '../threads/known-threads.js'
@@ -30,8 +31,8 @@ export interface OpenThread {
   readonly lost: AbortSignal
   /** What the run uses: the run adds to it, and it is stored with what the run stores. */
   readonly usage: TokenUsage[]
-  /** Whether it has a message with this id, on any branch. */
-  has(id: string): boolean
+  /** An id for a new message: no message on any branch has it, nor one of the request. */
+  newId(): string
   /**
    * Takes each event of the run before it is sent. If there is something to wait for, resolves once what must not be lost is stored: calls
    * before they run, and results.
@@ -85,18 +86,18 @@ export async function openThread(
     const isUpload = page.isUpload && thread === undefined && settings.acceptUploads
     if (!isUpload) checkKnown(page.after, thread, settings.acceptUploads)
     const known = thread?.byId ?? new Map<string, KnownMessage>()
+    const asked = new Set(given.map(({ id }) => id))
+    const newId = newIds(settings.generateId, (id) => known.has(id) || asked.has(id))
     const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given)
     const history = stored.map(({ message }) => message)
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
-    const merged = isUpload
-      ? uploadedHistory(given)
-      : mergeHistory(history, given, toolkit, known, settings.generateId)
+    const merged = isUpload ? uploadedHistory(given) : mergeHistory(history, given, toolkit, known, newId)
     const gap = gapOf(history, given, page.last)
     // The answer is asked for anew; the other one stays stored, on a branch of its own.
     const left = merged.length > history.length ? 0 : gap.unseen
     const messages = left > 0 ? merged.slice(0, -left) : merged
     const kept = stored.slice(0, stored.length - left)
-    const closed = await leaveBranch(shown, kept, closeCalls)
+    const closed = await leaveBranch(shown, kept, closeCalls, newId)
     const added = chain(messages.slice(kept.length), kept.at(-1)?.id ?? null)
     const head = (added.at(-1) ?? kept.at(-1))?.id ?? null
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
@@ -116,7 +117,7 @@ export async function openThread(
       isPageBehind: isUpload || isRestored || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
       usage: recorder.usage,
-      has: (id) => known.has(id) || added.some((message) => message.id === id),
+      newId,
       take: (event) => recorder.take(event),
       close: () => recorder.close(),
       version: () => writer.version,
@@ -145,7 +146,7 @@ export async function hasNews(
   const history = stored.map(({ message }) => message)
   const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
   const known = thread?.byId ?? new Map<string, KnownMessage>()
-  return mergeHistory(history, given, toolkit, known, settings.generateId).length > history.length
+  return mergeHistory(history, given, toolkit, known, () => '').length > history.length
 }
 
 interface PageHistory {
@@ -161,7 +162,8 @@ interface PageHistory {
   readonly isUpload: boolean
 }
 
-function readPage(forwardedProps: unknown): PageHistory {
+/** What `serverThreads` says with a request. */
+export function readPage(forwardedProps: unknown): PageHistory {
   const own = isRecord(forwardedProps) && forwardedProps.countersign
   if (!isRecord(own)) return { isUpload: false }
   const { after, last, regenerate, edit, upload } = own
@@ -189,16 +191,14 @@ function continuedBranch(
   const to = (head: string | null | undefined) => branchOf({ head: head ?? null, messages, byId })
   const again = find(regenerate)
   if (again !== undefined) return to(again.id)
-  const users = given.filter(({ role }) => role === 'user')
+  const users = new Set(given.flatMap(({ role, id }) => (role === 'user' ? id : [])))
   const replaced = find(edit)
   if (replaced !== undefined) {
     const isVersion = ({ id, parent }: KnownMessage) => id !== edit && parent === replaced.parent
-    const made = messages.findLast(
-      (message) => isVersion(message) && users.some(({ id }) => id === message.id),
-    )
+    const made = messages.findLast((message) => isVersion(message) && users.has(message.id))
     if (made !== undefined) return to(headOf(messages, made.id))
   }
-  if (users.every(({ id }) => find(id) !== undefined)) return shown
+  if ([...users].every((id) => byId.has(id))) return shown
   if (replaced !== undefined) return to(replaced.parent)
   const last = find(after)
   return last === undefined || shown.includes(last) ? shown : to(headOf(messages, last.id))

@@ -71,6 +71,11 @@ export class RecordedBranch {
     }
   }
 
+  /** Calls that may yet get a result. */
+  get openCalls(): number {
+    return this.#end.state.open.size
+  }
+
   dispatch(event: AGUIEvent): void {
     const id = event.type === 'ACTIVITY_SNAPSHOT' ? event.messageId : ''
     const parent = this.#parentsOfParts.get(id)

@@ -74,7 +74,9 @@ export class Recorder {
     const { length } = this.usage
     const usage = length > this.#stored ? { runId: this.writer.run.runId, usage: this.usage } : undefined
     if (!isChanged && usage === undefined) return this.writer.release()
-    await this.writer.append({ ...(isChanged && { messages, head }), usage, release })
+    // No call runs whose result could not be stored. What has happened already is stored nevertheless.
+    const spare = release ? 0 : this.#branch.openCalls
+    await this.writer.append({ ...(isChanged && { messages, head, spare }), usage, release })
     this.#stored = length
     commit()
   }

@@ -1,5 +1,5 @@
 import { CountersignError } from '@countersign/core'
-import { randomId } from '../encoding/ids.js'
+import { newIds, randomId } from '../encoding/ids.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type { KnownThreads } from '../threads/known-threads.js'
 import type { ThreadKey } from '../threads/thread-store.js'
@@ -16,7 +16,7 @@ export async function showVersion(
   threads: KnownThreads,
   key: ThreadKey,
   messageId: string,
-  settings: Pick<AgentSettings, 'approvals' | 'limits' | 'runLog' | 'warn'>,
+  settings: Pick<AgentSettings, 'approvals' | 'limits' | 'runLog' | 'warn' | 'generateId'>,
   closeCalls: CloseCalls,
 ): Promise<void> {
   const run = { runId: randomId('version_'), holder: randomId('holder_') }
@@ -31,7 +31,8 @@ export async function showVersion(
     }
     const shown = branchOf(thread)
     if (shown.some(({ id }) => id === messageId)) return
-    const closed = await leaveBranch(shown, branchOf({ ...thread, head }), closeCalls)
+    const newId = newIds(settings.generateId, (id) => thread.byId.has(id))
+    const closed = await leaveBranch(shown, branchOf({ ...thread, head }), closeCalls, newId)
     await new ThreadWriter(threads, key, run, thread.version, head).append({ messages: closed, head })
   } finally {
     // If that fails, the lease ends by itself.

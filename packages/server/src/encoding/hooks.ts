@@ -1,3 +1,4 @@
+import { reportRejection } from '@countersign/core'
 import { untilAborted } from './signals.js'
 
 /** A hook of the application did not return before nobody waited for it any longer. One object: what a hook throws may not even be looked at. */
@@ -31,4 +32,13 @@ export async function callHook<T>(
   const ended = await untilAborted(async () => await hook(), leave)
   if (ended.left) throw LEFT
   return ended.value
+}
+
+/** Calls a function of the application that nobody waits for: if it throws or rejects, that is reported and stops nothing. */
+export function notify(hook: () => unknown, report: (error: unknown) => void): void {
+  try {
+    reportRejection(hook(), report)
+  } catch (error) {
+    report(error)
+  }
 }

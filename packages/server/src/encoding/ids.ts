@@ -5,6 +5,24 @@ export function randomId(prefix: string): string {
   return prefix + encodeBase64url(globalThis.crypto.getRandomValues(new Uint8Array(16)))
 }
 
+const MOST_TRIES = 100
+
+/**
+ * The ids of the messages of one run: none that is taken, and none twice, whatever the generator of an application returns. A message with
+ * the id of a stored one would replace that.
+ */
+export function newIds(generateId: () => string, isTaken: (id: string) => boolean): () => string {
+  const given = new Set<string>()
+  return () => {
+    const wanted = generateId()
+    let id = wanted
+    for (let n = 2; isTaken(id) || given.has(id); n++)
+      id = n > MOST_TRIES ? randomId(`${wanted}-`) : `${wanted}-${n}`
+    given.add(id)
+    return id
+  }
+}
+
 /** A new approval id: unguessable, and never derived from the call's id. */
 export function newApprovalId(): string {
   return randomId('approval_')

@@ -1,9 +1,11 @@
 import { CountersignError, isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
+import { notify } from '../encoding/hooks.js'
 import { abortLater, sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
+import { askedBy, wasAsked } from '../run/asked-by.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
-import { ownerOf, subjectOf } from '../scope/run-context.js'
+import { ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { takeRun } from './quota.js'
 import { restFrames } from './rejoin.js'
 import { checkPost, type Route, respond } from './route.js'
@@ -51,9 +53,13 @@ async function chatFrames(
   const { threadId, runId } = given
   const join = async () => {
     const rest = await restFrames(agent, context, { threadId, runId, after: 0 }, gone, keepAlive)
-    if (rest === undefined || !(await isOther(agent, given, options, gone))) return rest
-    rest.cancel()
-    throw runIdUsed(runId)
+    try {
+      if (rest !== undefined && (await isOther(agent, given, options, gone))) throw runIdUsed(runId)
+      return rest
+    } catch (error) {
+      rest?.cancel()
+      throw error
+    }
   }
   const joined = agent.threads && (await join())
   if (joined !== undefined) return joined
@@ -78,8 +84,26 @@ async function isOther(
   { context, prepare }: ChatOptions,
   gone: AbortSignal,
 ): Promise<boolean> {
-  if (!(await agent.hasNews(given, context))) return false
-  return prepare === undefined || agent.hasNews(await agent.callHook(() => prepare(given), gone), context)
+  const isNew = async (input: RunAgentInput) =>
+    (await agent.hasNews(input, context)) || (await asksAnew(agent, input, context, gone))
+  if (!(await isNew(given))) return false
+  return prepare === undefined || isNew((await agent.callHook(() => prepare(given), gone)) ?? given)
+}
+
+/** Whether a request brings answers, or asks for a reply anew, and the known run under its id was begun by another one. */
+async function asksAnew(
+  agent: Agent,
+  input: RunAgentInput,
+  context: RunContext | undefined,
+  gone: AbortSignal,
+): Promise<boolean> {
+  const asked = await askedBy(input)
+  const holder = subjectOf(context)
+  if (asked === undefined || holder === undefined) return false
+  const key = runKey(holder, input.threadId, input.runId)
+  for await (const [first] of (await agent.runLog.read(key, 0, gone, { wait: false })) ?? [])
+    if (first !== undefined) return !wasAsked(JSON.parse(first.data), asked)
+  return false
 }
 
 function runIdUsed(runId: string): CountersignError {
@@ -116,7 +140,10 @@ export async function startRun(
     }
     thread = await agent.openThread(input, context, left.signal)
     const { events, delivered } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
-    waitUntil?.(delivered)
+    notify(
+      () => waitUntil?.(delivered),
+      (error) => agent.warn('waitUntil failed: the platform may end the run with its response.', error),
+    )
     return { input, messages: thread?.messages ?? input.messages, events }
   } catch (error) {
     held.release()

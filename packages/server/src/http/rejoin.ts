@@ -41,36 +41,56 @@ export function readRejoin(
   return { ...run, after }
 }
 
-/** The rest of a run, or undefined if this holder has none to rejoin. A run that is open in this process continues meanwhile. */
+/**
+ * The rest of a run, or undefined if this holder has none to rejoin. A run that is open in this process continues meanwhile. Its share of the
+ * quota is released at its end, by `return`, or once `signal` aborts.
+ */
 export async function openReplay(
   agent: Agent,
   holder: Holder | undefined,
   { threadId, runId, after }: RejoinRequest,
   signal: AbortSignal,
-): Promise<AsyncGenerator<readonly LoggedEvent[]> | undefined> {
+): Promise<AsyncIterableIterator<readonly LoggedEvent[]> | undefined> {
   if (holder === undefined || signal.aborted) return undefined
   const key = runKey(holder, threadId, runId)
   const held = takeRun(ownerOf(holder), agent.limits)
   const quit = readersOf.get(key)?.join()
+  const reading = new AbortController()
   const leave = () => {
     held.release()
     quit?.()
+    reading.abort()
+    signal.removeEventListener('abort', leave)
   }
   signal.addEventListener('abort', leave)
   let batches: AsyncIterable<readonly LoggedEvent[]> | undefined
   try {
-    batches = await agent.runLog.read(key, after, signal)
+    batches = await agent.runLog.read(key, after, reading.signal)
   } finally {
     if (batches === undefined) leave()
   }
   return batches && whileRead(batches, leave)
 }
 
-async function* whileRead<T>(batches: AsyncIterable<T>, leave: () => void): AsyncGenerator<T> {
-  try {
-    yield* batches
-  } finally {
-    leave()
+function whileRead<T>(batches: AsyncIterable<T>, leave: () => void): AsyncIterableIterator<T> {
+  async function* all() {
+    try {
+      yield* batches
+    } finally {
+      leave()
+    }
+  }
+  const reading = all()
+  return {
+    next: () => reading.next(),
+    return() {
+      // A generator that waits does not react to return(), and one that has not begun runs no `finally`.
+      leave()
+      return reading.return(undefined)
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
   }
 }
 
@@ -81,15 +101,9 @@ export async function restFrames(
   gone: AbortSignal,
   keepAlive: number | undefined,
 ): Promise<SseFrames | undefined> {
-  const reading = new AbortController()
-  const events = await openReplay(agent, subjectOf(context), request, reading.signal)
+  const events = await openReplay(agent, subjectOf(context), request, gone)
   if (events === undefined) return undefined
-  const frames = sseFrames(events, request.runId, keepAlive ?? KEEP_ALIVE_MS)
-  const cancel = () => {
-    // A waiting generator does not react to return(); the signal ends it.
-    reading.abort()
-    frames.cancel()
-  }
+  const { next, cancel } = sseFrames(events, request.runId, keepAlive ?? KEEP_ALIVE_MS)
   if (gone.aborted) cancel()
   else gone.addEventListener('abort', cancel, { once: true })
   // The reader learns at once that it has rejoined: a run in the middle of a long call may say nothing for a while.
@@ -98,7 +112,7 @@ export async function restFrames(
     async next() {
       const frame = first
       first = undefined
-      return frame ?? frames.next()
+      return frame ?? next()
     },
     cancel,
   }

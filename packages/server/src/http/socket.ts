@@ -1,4 +1,5 @@
 import { isRecord, type ServerFrame } from '@countersign/core'
+import type { OpenThread } from '../conversation/open-thread.js'
 import { checkOptions } from '../encoding/check-options.js'
 import { abortLater, sleep } from '../encoding/signals.js'
 import { exceeds, type FullLimits } from '../limits.js'
@@ -287,8 +288,9 @@ class Peer {
     const holder = this.#holder(context)
     const held = takeRun(ownerOf(holder), this.agent.limits, frame)
     const left = abortLater(run.gone.signal, goOnFor)
+    let thread: OpenThread | undefined
     try {
-      const thread = await this.agent.openThread(input, context, left.signal)
+      thread = await this.agent.openThread(input, context, left.signal)
       const options = { context, holder, live: true, goOnFor, held, thread }
       const { events, stop } = serveRun(this.agent, input, options)
       run.stop = stop
@@ -297,6 +299,7 @@ class Peer {
       await this.#write(run, events)
     } catch (error) {
       held.release()
+      await thread?.close().catch(() => {})
       throw error
     } finally {
       left.cancel()

@@ -16,14 +16,7 @@ import { threadsOf } from '../conversation/load-thread.js'
 import { hasNews, type OpenThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
 import { takenOver } from '../conversation/thread-writer.js'
-import {
-  checkOptions,
-  object,
-  type Rules,
-  wholeFrom,
-  wholeNumber,
-  withMethods,
-} from '../encoding/check-options.js'
+import { checkOptions, object, type Rules, wholeFrom, withMethods } from '../encoding/check-options.js'
 import { callHook, isLeft, type Outside } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
@@ -39,7 +32,7 @@ import { type AgentOptions, type AgentSettings, readSettings } from '../scope/se
 import type { ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { createDrain, type Drain, type DrainOptions } from './drain.js'
 import { isRunOpen, openingOf, runIsOpen } from './open-runs.js'
-import { recoverThreads } from './recover.js'
+import { MOST_AT_ONCE, recoverThreads } from './recover.js'
 import {
   closing,
   driveRun,
@@ -106,8 +99,8 @@ export interface Agent<Output = unknown> {
    * Ends runs whose process has died, for all threads: keeps what had arrived, closes calls that may have run as interrupted, and releases
    * the thread. Any process may call it at any time, for example at its start. Returns how many runs it has ended. A thread that can't be
    * read or closed is reported to `warn`, and not counted; the others are recovered. Nor is one with an approved call that may still run: a
-   * later `recover` ends it, once the call's lease is over. `limit`: how many threads at most, the oldest first.
-   * Default 100.
+   * later `recover` ends it, once the call's lease is over. `limit`: how many runs to end at most, the oldest
+   * first; it goes on behind those that it cannot end. From 1 to 1,000, default 100.
    *
    * @throws CountersignError `invalid-option`, `shutting-down` after `drain`, `ledger-unavailable`
    */
@@ -261,7 +254,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       }, gone)
     },
     async recover(recoverOptions = {}) {
-      checkOptions('agent.recover', recoverOptions, { limit: wholeNumber })
+      checkOptions('agent.recover', recoverOptions, { limit: wholeFrom(1, MOST_AT_ONCE) })
       const { limit = 100 } = recoverOptions
       if (threads === undefined) return 0
       const close = async ({ owner, threadId }: ThreadKey, abandoned: string) => {

@@ -18,6 +18,7 @@ import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
 import { type HeldThread, type OpenThread, openThread } from '../conversation/open-thread.js'
 import { isLeft } from '../encoding/hooks.js'
+import { newIds } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
@@ -32,6 +33,7 @@ import { WrittenParts } from '../scope/written-parts.js'
 import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
+import { askedBy } from './asked-by.js'
 import { runFinished } from './observe.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
@@ -83,7 +85,10 @@ export async function driveRun(
   const { emit } = outlet
   const { threadId, runId } = input
   const version = speaksModern(input) && { protocolVersion: PROTOCOL_VERSION }
-  await emit({ type: 'RUN_STARTED', threadId, runId, ...version })
+  // Without threads, no request joins a run.
+  const asked = settings.threads && (await askedBy(input))
+  const metadata = asked !== undefined && { metadata: { countersign: { asked } } }
+  await emit({ type: 'RUN_STARTED', threadId, runId, ...version, ...metadata })
   const owner = options.context?.subject ?? null
   const observer = origin.refusal ? undefined : await observerOf({ settings, owner, threadId, runId })
   const started = observer?.report({ type: 'run-started' })
@@ -110,7 +115,9 @@ export async function driveRun(
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
     stop = anySignal([early, thread?.lost])
-    const scope = openScope(withNewIds(settings, thread), input, options, origin, {
+    const ids = new Set(messages.map(({ id }) => id))
+    const generateId = thread?.newId ?? newIds(settings.generateId, (id) => ids.has(id))
+    const scope = openScope({ ...settings, generateId }, input, options, origin, {
       emit: recorded(emit, thread),
       ...{ report, usage, observer, stop },
     })
@@ -136,18 +143,6 @@ export async function driveRun(
   }
 }
 
-/** No message gets the id of one that is stored, whatever the application's generator returns: it would replace that. */
-function withNewIds(settings: AgentSettings, thread: OpenThread | undefined): AgentSettings {
-  if (thread === undefined) return settings
-  const generateId = () => {
-    const given = settings.generateId()
-    let id = given
-    for (let n = 2; thread.has(id); n++) id = `${given}-${n}`
-    return id
-  }
-  return { ...settings, generateId }
-}
-
 /** Closes calls outside of a run: nobody reads events of that. */
 export function closing(
   settings: AgentSettings,
@@ -157,7 +152,7 @@ export function closing(
 ): CloseCalls {
   const own = { ...unread, stop }
   const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, own)
-  return (messages, ids) => closeBranch(scope, messages, ids)
+  return (messages, ids, newId) => closeBranch(scope, messages, ids, newId)
 }
 
 /** Takes the thread of a run, if the agent has threads. `abandoned`: only if this run still has it. */
@@ -380,6 +375,7 @@ async function closeBranch(
   scope: RunScope,
   messages: readonly Message[],
   ids: ReadonlySet<string>,
+  newId: () => string,
 ): Promise<readonly ToolMessage[]> {
   const nextMessage: Message = { id: '', role: 'user', content: '' }
   const read = await readHistory(scope, [...messages, nextMessage])
@@ -389,7 +385,7 @@ async function closeBranch(
     const closed = await outcomeOfOpenCall(scope, site, read.issued, undefined, read.messages)
     if (closed.kind !== 'result') continue
     const { outcome, decided } = closed
-    results.push(resultMessage(scope.settings.generateId(), site.call.id, outcome, { decided }))
+    results.push(resultMessage(newId(), site.call.id, outcome, { decided }))
   }
   return results
 }

@@ -1,6 +1,7 @@
-import { type Message, reportRejection } from '@countersign/core'
+import type { Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel, failSafeAnswerChannel } from '../channel/answer-channel.js'
 import { MAX_DELAY } from '../encoding/check-options.js'
+import { notify } from '../encoding/hooks.js'
 import { newApprovalId, randomId } from '../encoding/ids.js'
 import { warnOnce } from '../encoding/warn-once.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
@@ -228,15 +229,8 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
 
 /** A logger that throws stops nothing, least of all a claimed call. */
 function carefully<Args extends readonly unknown[]>(tell: (...args: Args) => void): (...args: Args) => void {
-  return (...args) => {
-    const failed = (error: unknown) =>
-      console.warn('countersign: the logger of the application failed.', error)
-    try {
-      reportRejection(tell(...args), failed)
-    } catch (error) {
-      failed(error)
-    }
-  }
+  const failed = (error: unknown) => console.warn('countersign: the logger of the application failed.', error)
+  return (...args) => notify(() => tell(...args), failed)
 }
 
 function warnOnConsole(message: string, error?: unknown): void {

@@ -41,6 +41,8 @@ export interface ThreadChange {
   readonly run?: RunHold | undefined
   /** Messages to add, or to replace where the thread has one with the same id. A replaced message keeps its place. */
   readonly messages?: readonly StoredMessage[] | undefined
+  /** For how many more messages there must be room after this change, or it is refused as `full`: results of calls that may run now. Default 0. */
+  readonly spare?: number | undefined
   /** The last message of the branch that is shown, or `null` for an empty conversation. Absent: unchanged. */
   readonly head?: string | null | undefined
   readonly usage?: RunUsage | undefined

@@ -78,6 +78,31 @@ test('recover() goes on after a thread that cannot be read: it reports it, count
   expect(await states()).toEqual(['free cancelled', 'free cancelled', 'free cancelled'])
 })
 
+test('recover() with a limit goes on behind the oldest threads, which cannot be recovered', async () => {
+  const { agent, warnings, states } = await abandon(['broken', 'locked', 'three', 'four'], (threads) => ({
+    load: (key, after) =>
+      /broken|locked/.test(key.threadId)
+        ? Promise.reject(new SyntaxError('no JSON'))
+        : threads.load(key, after),
+  }))
+  expect(await agent.recover({ limit: 1 })).toBe(1)
+  expect(warnings).toHaveLength(2)
+  const held = expect.stringContaining('held')
+  expect(await states()).toEqual([held, held, 'free cancelled', held])
+  expect(await agent.recover({ limit: 1 })).toBe(1)
+  expect(await states()).toEqual([held, held, 'free cancelled', 'free cancelled'])
+})
+
+test('recover() takes a limit from 1 to 1,000', async () => {
+  const { agent } = await abandon([])
+  expect(await agent.recover({ limit: 1000 })).toBe(0)
+  for (const limit of [0, 1001, 1.5])
+    await expect(agent.recover({ limit })).rejects.toMatchObject({
+      code: 'invalid-option',
+      message: expect.stringContaining('an integer from 1 to 1000'),
+    })
+})
+
 test('recover() goes on after a thread whose calls cannot be closed', async () => {
   const { agent, warnings, states } = await abandon(['one', 'broken', 'three'], (threads) => ({
     append: (key, change) =>
