@@ -41,31 +41,34 @@ test.each([
 test.each([
   ['the same messages', <T>(messages: T) => messages],
   ['a copy of them', copy],
-])('an answer on its way when setMessages() gave %s is closed, and nothing sends it again', async (_, change) => {
-  const sent: unknown[] = []
-  const chat = open({
-    connection: {
-      async *connect(input, { signal }) {
-        sent.push(input.resume)
-        if (sent.length > 1)
-          await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-        const { threadId, runId } = input
-        yield [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }]
-        yield [...call('c1', 1), ask('c1', 'a1', 1), finish(input, ['a1', 'c1'])]
+])(
+  'an answer on its way when setMessages() gave %s is closed, and nothing sends it again',
+  async (_, change) => {
+    const sent: unknown[] = []
+    const chat = open({
+      connection: {
+        async *connect(input, { signal }) {
+          sent.push(input.resume)
+          if (sent.length > 1)
+            await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+          const { threadId, runId } = input
+          yield [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }]
+          yield [...call('c1', 1), ask('c1', 'a1', 1), finish(input, ['a1', 'c1'])]
+        },
       },
-    },
-  })
-  await chat.client.sendMessage('go')
-  const answer = chat.client.addToolApprovalResponse(yes('a1'))
-  await passMacrotasks(2)
-  expect(sent).toHaveLength(2)
-  chat.client.setMessages(change)
-  expect(await answer).toEqual({ status: 'closed', reason: 'cancelled' })
-  expect(chat.calls()[0]?.approval).toMatchObject({ approved: true, problem: 'approval-interrupted' })
-  void chat.client.retry()
-  await passMacrotasks(2)
-  expect(sent.slice(2).filter(Boolean)).toEqual([])
-})
+    })
+    await chat.client.sendMessage('go')
+    const answer = chat.client.addToolApprovalResponse(yes('a1'))
+    await passMacrotasks(2)
+    expect(sent).toHaveLength(2)
+    chat.client.setMessages(change)
+    expect(await answer).toEqual({ status: 'closed', reason: 'cancelled' })
+    expect(chat.calls()[0]?.approval).toMatchObject({ approved: true, problem: 'approval-interrupted' })
+    void chat.client.retry()
+    await passMacrotasks(2)
+    expect(sent.slice(2).filter(Boolean)).toEqual([])
+  },
+)
 
 test('clearError() gives up the answer of the failed request: retry() does not repeat it', async () => {
   const { connection, resume } = server(

@@ -1,4 +1,10 @@
-import { type AGUIEvent, isTerminal, type ResumeEntry, type ToolCallPart, type UIMessage } from '@countersign/core'
+import {
+  type AGUIEvent,
+  isTerminal,
+  type ResumeEntry,
+  type ToolCallPart,
+  type UIMessage,
+} from '@countersign/core'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from './message.js'
 import type { AiSdkReader } from './reader.js'
 import { resultMetadata, unfinished, writeToolPart } from './tool-part.js'
