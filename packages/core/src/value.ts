@@ -101,7 +101,7 @@ export function readCallMetadata(metadata: unknown) {
     ...own
   } = getCountersignMetadata(metadata)
   const kept = setCountersignMetadata(isRecord(metadata) ? metadata : {}, own)
-  return { whole, token, approval, state, error, providerExecuted, kept }
+  return { arguments: whole, token, approval, state, error, providerExecuted, kept }
 }
 
 export function asString(value: unknown): string | undefined {

@@ -62,7 +62,7 @@ export const argumentSteps = {
     }
     if (!call.reader) return 'illegal-step'
     describeCall(state, call, metadata)
-    const { whole } = readCallMetadata(metadata)
+    const { arguments: whole } = readCallMetadata(metadata)
     // What will run is not what was streamed: it is shown before anybody is asked about it.
     if (typeof whole === 'string') {
       call.arguments = whole
