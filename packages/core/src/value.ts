@@ -91,15 +91,8 @@ export function setCountersignMetadata(
  * everything else (`kept`), which is passed on unchanged.
  */
 export function readCallMetadata(metadata: unknown) {
-  const {
-    arguments: whole,
-    token,
-    approval,
-    state,
-    error,
-    providerExecuted,
-    ...own
-  } = getCountersignMetadata(metadata)
+  const { arguments: whole, token, approval, state, error, ...more } = getCountersignMetadata(metadata)
+  const { providerExecuted, ...own } = more
   const kept = setCountersignMetadata(isRecord(metadata) ? metadata : {}, own)
   return { arguments: whole, token, approval, state, error, providerExecuted, kept }
 }

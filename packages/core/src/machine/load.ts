@@ -125,10 +125,7 @@ export function settleReplaced(part: ToolCallPart, answered: ReadonlyMap<string,
   const { approval, mayHaveArrived, inDoubt } = call
   if (approval.delivery === 'waiting' && !mayHaveArrived && !approval.sentIn)
     return { ...part, state: 'approval-requested', approval: asked }
-  const kept = approval.delivery === 'sent' && !inDoubt
-  const left = kept
-    ? { delivery: 'sent' as const }
-    : { delivery: 'settled' as const, problem: 'approval-interrupted' as const }
-  const given = { ...part, approval: { ...part.approval, ...left } }
-  return kept ? given : settleLoaded(given)
+  if (approval.delivery === 'sent' && !inDoubt) return { ...part, approval }
+  const lost = { delivery: 'settled', problem: 'approval-interrupted' } as const
+  return settleLoaded({ ...part, approval: { ...part.approval, ...lost } })
 }
