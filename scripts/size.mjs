@@ -51,7 +51,7 @@ export const budgets = [
     name: 'devtools: the element, on top of the client',
     imports: { ...client, devtools: '{ defineDevtools }' },
     onTop: true,
-    first: 23.1,
+    first: 23.2,
   },
 ]
 
