@@ -110,6 +110,18 @@ const metadata = (index: number): Value => ({ metadata: { [`key${index}`]: index
 /** What no single kind of event shows. */
 const combined: readonly Stream[] = [
   {
+    name: 'calls whose arguments are replaced at their end',
+    events: (bytes) =>
+      inOrder(
+        'TOOL_CALL_END',
+        times(bytes / 200, (index) => ({
+          type: 'TOOL_CALL_END',
+          toolCallId: `c${index}`,
+          metadata: { countersign: { arguments: '{"text":"x"}' } },
+        })),
+      ),
+  },
+  {
     name: 'metadata that grows with each piece of a text',
     events: (bytes) =>
       inOrder(

@@ -1,4 +1,10 @@
-import { type AGUIEvent, isTerminal, type UIMessage } from '@countersign/core'
+import {
+  type AGUIEvent,
+  isTerminal,
+  type ResumeEntry,
+  type ToolCallPart,
+  type UIMessage,
+} from '@countersign/core'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from './message.js'
 import type { AiSdkReader } from './reader.js'
 import { resultMetadata, unfinished, writeToolPart } from './tool-part.js'
@@ -32,6 +38,25 @@ export function lateAnswers(
 
 function approvalIdOf(part: AiSdkPart): string {
   return (isToolPart(part) && part.approval?.id) || ''
+}
+
+/**
+ * The conversation without approvals that an earlier request carried. Such a server keeps no record of answers: it would run those calls
+ * again. `resume`: the answers of this request, which has an earlier one only if the user asked for that with `retry()`.
+ */
+export function withoutRepeats(
+  messages: readonly UIMessage[],
+  resume: readonly ResumeEntry[] = [],
+): readonly UIMessage[] {
+  const carried = new Set(resume.map(({ interruptId }) => interruptId))
+  const isRepeat = ({ state, approval, providerExecuted }: ToolCallPart) =>
+    state === 'approval-responded' && approval?.approved && !providerExecuted && !carried.has(approval.id)
+  return messages.map((message) => ({
+    ...message,
+    parts: message.parts.map((part) =>
+      part.type === 'tool-call' && isRepeat(part) ? { ...part, state: 'executing' } : part,
+    ),
+  }))
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   readServerSentEvents,
   type UIMessage,
 } from '@countersign/core'
-import { lateAnswers, needsAnswer, passedResults, withOutcomes } from './answers.js'
+import { lateAnswers, needsAnswer, passedResults, withOutcomes, withoutRepeats } from './answers.js'
 import { RUN_ID_HEADER } from './chunk.js'
 import type { AiSdkMessage } from './message.js'
 import { type AiSdkReader, createAiSdkReader } from './reader.js'
@@ -36,7 +36,8 @@ export interface AiSdkOptions extends FetchOptions {
  * The AI SDK supports neither edited arguments nor session approvals: requests over this connection offer neither, and an
  * edit is refused before anything is sent. It accepts answers only in the last message; if the user has sent another message
  * since, they are sent in a separate request, which is read until their results have arrived. Its routes keep no record of
- * answers, so `retry()` of a run that broke off after an approval may run the call again; nothing else repeats one.
+ * answers, so `retry()` of a run that broke off or was stopped after an approval may run the call again; nothing else repeats one: every
+ * other request says of such a call that it may or may not have run.
  *
  * @example const client = new ChatClient({ connection: aiSdk({ api: '/api/chat' }) })
  * @throws CountersignError as `fetchServerSentEvents`, and `invalid-argument` for edited arguments in a stored conversation
@@ -130,7 +131,8 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
     repeatsAnswers: true,
     async *connect(input, connect) {
       refuseEdits(connect.messages)
-      let messages: readonly AiSdkMessage[] = toAiSdkMessages(connect.messages)
+      const shown = withoutRepeats(connect.messages, input.resume)
+      let messages: readonly AiSdkMessage[] = toAiSdkMessages(shown)
       const { threadId, runId } = input
       let isStarted = false
       const start = (reader: AiSdkReader) => {
@@ -138,7 +140,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
         isStarted = true
         return reader.start()
       }
-      for (const at of lateAnswers(connect.messages, messages)) {
+      for (const at of lateAnswers(shown, messages)) {
         const told = deliver(messages.slice(0, at + 1), input, connect)
         let step = await told.next()
         yield start(createAiSdkReader({ threadId, runId }))
@@ -154,7 +156,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
         runId,
         continued: last?.role === 'assistant' ? last : undefined,
       })
-      const opening = [...start(reader), ...passedResults(connect.messages, runId)]
+      const opening = [...start(reader), ...passedResults(shown, runId)]
       if (needsAnswer(last)) return yield [...opening, { type: 'RUN_FINISHED', threadId, runId }]
       const response = await post(messages, input, connect)
       runs.set(threadId, { runId, reader, serverRun: response.headers.get(RUN_ID_HEADER) })

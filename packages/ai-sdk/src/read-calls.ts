@@ -17,7 +17,7 @@ import {
   toolNameOf,
 } from './message.js'
 import type { StepReader } from './read-step.js'
-import { callExtras, differing, requestOf, resultMetadata } from './tool-part.js'
+import { callExtras, requestOf, resultMetadata } from './tool-part.js'
 
 /** What the stream has sent about a call so far. */
 interface Call {
@@ -28,8 +28,6 @@ interface Call {
   state: 'input' | 'available' | 'asked' | 'answered' | 'ended'
   text: string
   extras: Record<string, unknown>
-  /** The input that will run, if it differs from the arguments. */
-  display: { readonly value: unknown } | undefined
   /** An approval request that the server answers itself. */
   automatic: AiSdkApproval | undefined
   /** The complete arguments as sent. */
@@ -85,7 +83,7 @@ export function createCallReader(
     const extras = extrasOf(chunk)
     const { number: step } = message
     const isFreeText = chunk.inputEncoding === 'text'
-    const none = { text: '', display: undefined, automatic: undefined, given: undefined }
+    const none = { text: '', automatic: undefined, given: undefined }
     const call: Call = { id, name, step, providerExecuted, isFreeText, state: 'input', extras, ...none }
     const before = calls.get(id)
     if (before && before.state !== 'ended') earlier.push(before)
@@ -111,16 +109,18 @@ export function createCallReader(
     if (delta !== '') emit({ type: 'TOOL_CALL_ARGS', toolCallId: call.id, delta })
   }
 
-  /** Completes the arguments. If the server changed what was streamed, the changed input is what will run. */
+  /** Completes the arguments. If the server changed what was streamed (defaults of a schema), the changed input is what will run. */
   function complete(call: Call, chunk: RawChunk): void {
     const { input } = chunk
     call.given = input
     if (call.text === '' && input !== undefined) grow(call, JSON.stringify(input))
-    call.display = differing(call.text, input)
-    call.extras = { ...call.extras, ...extrasOf(chunk), ...omitUndefined({ input: call.display?.value }) }
+    const isChanged = input !== undefined && !sameJson(parseJson(call.text), input)
+    call.extras = { ...call.extras, ...extrasOf(chunk) }
     call.state = 'available'
-    const own = aiSdkMetadata(call.extras)
-    emit({ type: 'TOOL_CALL_END', toolCallId: call.id, ...(own && { metadata: { ...own } }) })
+    const whole = isChanged && { countersign: { arguments: JSON.stringify(input) } }
+    const own = { ...whole, ...aiSdkMetadata(call.extras) }
+    const metadata = Object.keys(own).length > 0 ? { metadata: own } : {}
+    emit({ type: 'TOOL_CALL_END', toolCallId: call.id, ...metadata })
   }
 
   function readInput(chunk: RawChunk): void {
@@ -176,7 +176,7 @@ export function createCallReader(
     }
     call.state = 'asked'
     const { id: toolCallId, name: toolName } = call
-    const request = requestOf(approval, call.display)
+    const request = requestOf(approval)
     emit({ type: 'CUSTOM', name: 'approval-requested', value: { toolCallId, toolName, approval: request } })
     interrupts.set(
       call,
@@ -330,7 +330,6 @@ function knownCall(part: AiSdkTool, step: number): Call {
     state: stateOf(part),
     text: '',
     extras: {},
-    display: undefined,
     automatic: part.approval?.isAutomatic ? part.approval : undefined,
     given: undefined,
     isFreeText: false,

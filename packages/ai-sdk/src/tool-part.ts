@@ -3,7 +3,6 @@ import {
   isRecord,
   omitUndefined,
   parseJson,
-  sameJson,
   type ToolCallApproval,
   type ToolCallPart,
   type ToolResultPart,
@@ -34,14 +33,14 @@ function approvalOfToken(token: string | undefined): Omit<AiSdkApproval, 'id'> {
   return isRecord(asked) ? asked : {}
 }
 
-/** An approval request in our form. `display` is the input that will run, if it differs from the arguments. */
-export function requestOf(approval: AiSdkApproval, display?: { readonly value: unknown }): ToolCallApproval {
+/** An approval request in our form. */
+export function requestOf(approval: AiSdkApproval): ToolCallApproval {
   return {
     id: approval.id,
     needsApproval: true,
     options: ['deny', 'once'],
     ...omitUndefined({
-      ...{ message: approval.requestReason, token: tokenOf(approval), display: display?.value },
+      ...{ message: approval.requestReason, token: tokenOf(approval) },
       ...previewsOf(approval),
     }),
   }
@@ -131,7 +130,7 @@ export function writeToolPart(
   result: ToolResultPart | undefined,
   isPast: boolean,
 ): AiSdkTool | undefined {
-  const { dynamic, input: sent, approval: automatic, ...own } = aiSdkOf(call.metadata)
+  const { dynamic, approval: automatic, ...own } = aiSdkOf(call.metadata)
   const { approval: decided, ...after } = aiSdkOf(result?.metadata)
   const { approval } = call
   const approved = call.state === 'cancelled' ? false : approval?.approved
@@ -139,7 +138,7 @@ export function writeToolPart(
   const base: Omit<AiSdkTool, 'state'> = {
     ...(dynamic === true ? { type: 'dynamic-tool', toolName: call.name } : { type: `tool-${call.name}` }),
     toolCallId: call.id,
-    input: sent === undefined ? call.input : sent,
+    input: call.input,
     ...(call.providerExecuted && { providerExecuted: true }),
     ...own,
     ...after,
@@ -177,6 +176,7 @@ export function writeToolPart(
       return { ...base, state: 'output-denied' }
     case 'cancelled':
       if (call.error?.code === 'incomplete-arguments') return undefined
+      if (approval?.problem === 'approval-interrupted') return failed(unfinished)
       return approval ? unanswered(base, approval) : failed(call.error?.message ?? unfinished)
     default:
       return call.state satisfies never
@@ -196,12 +196,6 @@ function unanswered(base: Omit<AiSdkTool, 'state'>, { id, token, problem }: Tool
 
 function readAutomatic(value: unknown): AiSdkApproval | undefined {
   return isRecord(value) && typeof value.id === 'string' ? { ...value, id: value.id } : undefined
-}
-
-/** What to show for a call if the server will run something other than its streamed arguments. */
-export function differing(text: string, input: unknown): { readonly value: unknown } | undefined {
-  const told = text === '' ? {} : parseJson(text)
-  return sameJson(told, input === undefined ? {} : input) ? undefined : { value: input }
 }
 
 /** The metadata of a result event. */

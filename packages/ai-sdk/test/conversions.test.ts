@@ -114,7 +114,7 @@ test('where the server will run something else than was streamed, that is what i
     finish,
   ])
   expect(pendingIn(readMessages(state))).toMatchObject([
-    { input: { path: 'a' }, approval: { display: input } },
+    { input, arguments: JSON.stringify(input), approval: { id: 'a1' } },
   ])
   expect(toAiSdkMessages(messages)[0]?.parts[1]).toMatchObject({
     input,
@@ -371,11 +371,12 @@ test('F26 calls of one id, in one step and in the next, have their own arguments
     toolCallId: 'c1',
     output: value,
   })
+  // A request names only the id, and for both the SDK would run the arguments of the last call with it: neither can be answered.
   const both = read([start, startStep, available, other, asked, { ...asked, approvalId: 'a2' }, finish])
   expect(calls(both.messages).map(({ input, approval }) => [input, approval?.id, approval?.problem])).toEqual(
     [
-      [{ path: 'a' }, 'a1', undefined],
-      [{ path: 'b' }, 'a2', undefined],
+      [{ path: 'a' }, 'a1', 'approval-changed'],
+      [{ path: 'b' }, 'a2', 'approval-changed'],
     ],
   )
   const rounds = [

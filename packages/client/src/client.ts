@@ -205,7 +205,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
   /**
    * Takes back an answer that no request has carried yet, because other requests of the turn are open or the chat was stopped. Resolves
-   * with whether its approval request is open again; otherwise nothing has changed.
+   * with whether the answer is gone, from the storage too, and its approval request is open again. `false`: it stays, or the change could
+   * not be stored (`onError` says so).
    */
   withdrawApprovalResponse = async (id: string): Promise<boolean> => {
     const result: unknown = await this.#command('withdraw', String(id))

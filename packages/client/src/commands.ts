@@ -170,7 +170,8 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
         dispatch({ type: 'withdraw-answer', approvalId })
         runner.withdrawn(found)
       })
-      return true
+      // Until it is stored, a page that is opened now would send the answer.
+      return runner.keep()
     },
 
     async giveResult(result: ToolResult): Promise<AnswerResult> {
@@ -276,7 +277,7 @@ export function createPerformer<Tools extends ToolMap>(session: Session<Tools>, 
     session.seen?.({ type: 'command', name, value } as Observation)
     if (!runner.disposed || !takesSomething.has(name)) {
       const result = commands[name](value as never)
-      runner.keep()
+      void runner.keep()
       return result
     }
     const isSaid = name === 'send' || name === 'continue' || name === 'regenerate'

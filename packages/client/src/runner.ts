@@ -427,8 +427,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     /** An answer was withdrawn: its promise resolves as `closed`. */
     withdrawn: (answered: Answered) => waiting.resolve(answered, { status: 'closed', reason: 'withdrawn' }),
 
-    /** Stores what the user did: a page may be left at any moment. */
-    keep: () => void kept?.keep(),
+    /** Stores what the user did: a page may be left at any moment. Resolves with whether it is stored, if anything is. */
+    keep: async (): Promise<boolean> => kept?.keep() ?? true,
 
     /** Voids pending work: late events are ignored, running client tools are abandoned, checks are dropped. Call `resolveRest` afterwards. */
     void(): void {

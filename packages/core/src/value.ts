@@ -91,9 +91,10 @@ export function setCountersignMetadata(
  * everything else (`kept`), which is passed on unchanged.
  */
 export function readCallMetadata(metadata: unknown) {
-  const { token, approval, state, error, providerExecuted, ...own } = getCountersignMetadata(metadata)
+  const { arguments: whole, token, approval, state, error, ...more } = getCountersignMetadata(metadata)
+  const { providerExecuted, ...own } = more
   const kept = setCountersignMetadata(isRecord(metadata) ? metadata : {}, own)
-  return { token, approval, state, error, providerExecuted, kept }
+  return { arguments: whole, token, approval, state, error, providerExecuted, kept }
 }
 
 export function asString(value: unknown): string | undefined {

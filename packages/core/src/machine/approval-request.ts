@@ -36,7 +36,7 @@ export function askApproval(
   if (isAnew) takeAnswerBack(state, call)
   else if (isRaised === 'live' && call?.askedIn !== undefined && state.run.phase !== 'idle')
     call.repeated = { asked, runId: state.run.runId }
-  const outcome = attachRequest(state, asked, call, isAnew)
+  const outcome = attachRequest(state, asked, call, isAnew, isRaised === 'live')
   // Even if its request can't be shown: an answer to that of another call would be taken for one to this.
   if (call) takeRequestId(state, asked.approval.id, call)
   return outcome
@@ -47,6 +47,7 @@ function attachRequest(
   asked: AskedApproval,
   call: CallDraft | undefined,
   isAnew = false,
+  isLive = false,
 ): Outcome {
   const { approval } = asked
   if (!call) return 'unknown-id'
@@ -70,9 +71,13 @@ function attachRequest(
   dropInterrupt(state, state.interrupts.get(approval.id))
   if (isSwapped || differs(call, asked)) return markChanged(state, call)
   const { input } = call
-  const mayMeanAnother = (other: CallDraft) => isUnasked(state, other) && !sameJson(other.input, input)
-  if (!asked.input && findCall(state, call.id, mayMeanAnother)) doubt(state, call)
-  else clearDoubt(state, call)
+  const mayMeanAnother = (other: CallDraft) =>
+    (isUnasked(state, other) || (other.unclear === true && other.doubted)) && !sameJson(other.input, input)
+  if (!asked.input && findCall(state, call.id, mayMeanAnother)) {
+    // Those listed at the end come in the order of the calls; events need not.
+    call.unclear ||= isLive
+    doubt(state, call)
+  } else clearDoubt(state, call)
   return [
     {
       type: 'approval-requested',

@@ -62,6 +62,12 @@ export const argumentSteps = {
     }
     if (!call.reader) return 'illegal-step'
     describeCall(state, call, metadata)
+    const { arguments: whole } = readCallMetadata(metadata)
+    // What will run is not what was streamed: it is shown before anybody is asked about it.
+    if (typeof whole === 'string') {
+      call.arguments = whole
+      reopen(call)
+    }
     completeArguments(call)
     moveCall(state, call, 'input-complete')
     return outcome

@@ -1,9 +1,10 @@
 import { isTerminal } from '../messages.js'
+import { withdrawAnswer } from './calls.js'
 import { checkMessages } from './check-messages.js'
-import type { QueuedMessage } from './data.js'
+import type { CallDraft, InterruptDraft, QueuedMessage } from './data.js'
 import { dropUnfinished, retainMessages } from './drafts.js'
 import { setResponse, withdraw } from './interrupts.js'
-import { loadMessages, settleCopy } from './load.js'
+import { loadMessages, settleCopy, settleReplaced } from './load.js'
 import type { ChatState, StepTable } from './state.js'
 
 export const conversationSteps = {
@@ -33,13 +34,16 @@ export const conversationSteps = {
     state.pendingNotification = 'change'
     return undefined
   },
+  /** The failed request is not repeated, nor are the answers that it may have delivered. */
   'clear-error'(state) {
+    if (state.error) for (const item of state.unsent) giveUp(state, item)
     state.error = undefined
     state.pendingNotification = 'change'
     return undefined
   },
   'set-messages'(state, { messages }) {
     const own = checkMessages(messages)
+    const answered = new Map(state.approvals)
     retainMessages(state, () => false)
     state.turn = 0
     state.interrupts.clear()
@@ -48,7 +52,7 @@ export const conversationSteps = {
     state.error = undefined
     state.usage = []
     if (state.run.phase === 'idle') state.run = { phase: 'idle' }
-    loadMessages(state, own, settleCopy)
+    loadMessages(state, own, (part) => settleReplaced(part, answered))
     setQueue(state, [])
     return undefined
   },
@@ -76,6 +80,15 @@ export const conversationSteps = {
     return undefined
   },
 } satisfies Partial<StepTable>
+
+function giveUp(state: ChatState, item: CallDraft | InterruptDraft): void {
+  if (item.kind === 'call') {
+    if (item.approval?.delivery === 'unknown') withdrawAnswer(state, item)
+  } else if (item.sent) {
+    state.unsent.delete(item)
+    state.interrupts.delete(item.interrupt.id)
+  }
+}
 
 function setQueue(state: ChatState, queue: readonly QueuedMessage[]): void {
   state.queue = queue

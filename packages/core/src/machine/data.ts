@@ -173,6 +173,8 @@ export interface CallDraft extends Placed {
   earlier: CallDraft | undefined
   /** Its request is marked `approval-changed` only because it may belong to a later call with the same id. */
   doubted: boolean
+  /** Its request came when it could mean several calls, and does not say which. So the next such request does not decide that either. */
+  unclear?: boolean
   /** Its run broke: a call that runs on the server may never get a result, so the turn does not wait for one. */
   interrupted: boolean
   /** Its result is in the conversation. A call cancelled here may still get one. */

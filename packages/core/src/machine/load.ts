@@ -111,3 +111,21 @@ export function settleCopy(given: ToolCallPart): ToolCallPart {
   const isUnderWay = part.approval?.delivery === 'waiting' || part.approval?.delivery === 'unknown'
   return sentIn !== undefined && isUnderWay ? { ...part, approval: approval as ToolCallApproval } : part
 }
+
+/**
+ * The same for messages that replace these. `answered`: the calls that had requests here. Answers that were given here are not sent any
+ * more: where no server can have one, its request is open again; otherwise the call may or may not have run.
+ */
+export function settleReplaced(part: ToolCallPart, answered: ReadonlyMap<string, CallDraft>): ToolCallPart {
+  if (part.state !== 'approval-responded' || !part.approval) return settleCopy(part)
+  const { approved, delivery, reason, scope, mandate, input, edited, sentIn, ...asked } = part.approval
+  const call = answered.get(asked.id)
+  if (call?.id !== part.id || call.approval?.id !== asked.id || delivery === 'settled')
+    return settleCopy(part)
+  const { approval, mayHaveArrived, inDoubt } = call
+  if (approval.delivery === 'waiting' && !mayHaveArrived && !approval.sentIn)
+    return { ...part, state: 'approval-requested', approval: asked }
+  if (approval.delivery === 'sent' && !inDoubt) return { ...part, approval }
+  const lost = { delivery: 'settled', problem: 'approval-interrupted' } as const
+  return settleLoaded({ ...part, approval: { ...part.approval, ...lost } })
+}

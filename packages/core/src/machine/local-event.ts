@@ -136,6 +136,7 @@ export interface LiveCall {
   readonly replay?: number | undefined
   readonly repeats: number
   readonly doubted: boolean
+  readonly unclear?: boolean | undefined
   readonly outputSent?: boolean | undefined
   readonly inDoubt?: boolean | undefined
   readonly askedIn?: string | undefined

@@ -39,8 +39,10 @@ function readCall(call: CallDraft): LiveCall {
 
 /** The state of a call that its published part does not include. */
 function unpublished(call: Omit<LiveCall, 'at'>): Omit<LiveCall, 'at'> {
-  const { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt, askedIn } = call
-  return { answered, interrupted, token, ready, replay, repeats, doubted, outputSent, inDoubt, askedIn }
+  const { answered, interrupted, token, ready, replay, repeats } = call
+  const { doubted, unclear, outputSent, inDoubt, askedIn } = call
+  const asked = { doubted, unclear, outputSent, inDoubt, askedIn }
+  return { answered, interrupted, token, ready, replay, repeats, ...asked }
 }
 
 function placeOf(item: CallDraft | InterruptDraft): Place {
