@@ -94,7 +94,10 @@ function nameOf({ id }: UIMessage, part: MessagePart): string {
   return part.type === 'tool-result' ? `result ${part.toolCallId}` : `message ${id}`
 }
 
-function notIn<T extends { readonly id: string }>(known: readonly T[], all: readonly T[]): T[] {
+function notIn<T extends { readonly id: string }>(
+  known: readonly { readonly id: string }[],
+  all: readonly T[],
+): T[] {
   const ids = new Set(known.map(({ id }) => id))
   return all.filter(({ id }) => !ids.has(id))
 }

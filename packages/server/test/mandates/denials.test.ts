@@ -1,5 +1,5 @@
+import { mandateLimits } from '@countersign/client/ui'
 import type { OfferedMandate } from '@countersign/core'
-import { mandateLimits } from '@countersign/example-page/grant-words'
 import { grantsResponse, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { answer, call, collect, counted, input, refusals, say, testAgent, user } from '../support.js'

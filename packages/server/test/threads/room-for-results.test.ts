@@ -5,7 +5,10 @@ import { call, counted, SECRET, say, user } from '../support.js'
 
 // No call runs whose result would not fit into its thread.
 
-function setUp(maxMessages: number, ...calls: Parameters<typeof call>) {
+function setUp(
+  maxMessages: number,
+  ...calls: readonly (readonly [id: string, name: string, input: unknown])[]
+) {
   const threads = memoryThreads({ maxMessages })
   const send = counted('send', { needsApproval: true })
   const look = counted('look')
