@@ -23,7 +23,8 @@ import { call, input, requests, SECRET, say, user } from '../../packages/server/
 import { declaredOptions } from '../declared-options.js'
 import { listening } from './listening.js'
 
-const subject = 'ann'
+// Runs that other tests of this process have abandoned count for their own subjects.
+const subject = 'request-hooks'
 const context = { subject }
 const base = 'http://localhost/'
 const text = { 'content-type': 'application/json' }

@@ -14,7 +14,8 @@ import { call, counted, input, SECRET, say, user } from '../support.js'
 
 // A request under the runId of a known run joins that run, or is refused. Whatever becomes of it, it leaves nothing behind.
 
-const context = { subject: 'ann' }
+// Runs that other tests of this process have abandoned count for their own subjects.
+const context = { subject: 'used-run-ids' }
 const PER_OWNER = 3
 
 /** A model that speaks once it is let go, and notices when it is stopped. */
@@ -98,7 +99,9 @@ for (const [what, fail] of Object.entries(FAILURES)) {
     await reader?.cancel()
     await vi.waitUntil(wasStopped)
     letGo()
-    await vi.waitUntil(async () => !(await threads.load({ owner: 'ann', threadId: body.threadId }))?.run)
+    await vi.waitUntil(
+      async () => !(await threads.load({ owner: context.subject, threadId: body.threadId }))?.run,
+    )
     const next = await post({ ...input([user('Again')]), threadId: 'another' })
     expect(next.status).toBe(200)
     await next.body?.cancel()
