@@ -196,7 +196,7 @@ function alike(one: string, other: string): boolean {
   return first === second
 }
 
-export function mayBeUnderByForce(value: string, base: string): boolean {
+function mayBeUnderByForce(value: string, base: string): boolean {
   const host = schemeAndHost(base)
   const own = schemeAndHost(value)
   if ((host === undefined) !== (own === undefined)) return true
