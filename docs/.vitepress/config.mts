@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { defineConfig, type MarkdownRenderer } from 'vitepress'
 import { search } from './search.mts'
 import { writeTextVersion } from './text-version.mts'
@@ -9,12 +9,14 @@ const docs = join(import.meta.dirname, '..')
 /** A placeholder until there is a public repository; CONTRIBUTING.md names it. */
 const repository = 'https://github.com/OWNER/countersign'
 
-/** Sends links to files outside of the docs to the repository: they are no pages of the site. */
+/** Sends links that leave the docs to the repository. Those between pages of the API stay: they begin with `../`, too. */
 function linkToRepository(markdown: MarkdownRenderer): void {
-  markdown.core.ruler.push('link-to-repository', ({ tokens }) => {
+  markdown.core.ruler.push('link-to-repository', ({ tokens, env }) => {
     for (const link of tokens.flatMap(({ children }) => children ?? [])) {
       const href = link.attrGet('href')
-      if (href?.startsWith('../')) link.attrSet('href', `${repository}/blob/main/${href.slice(3)}`)
+      if (typeof href !== 'string' || !href.startsWith('../')) continue
+      const target = posix.join('docs', posix.dirname(env.relativePath), href)
+      if (!target.startsWith('docs/')) link.attrSet('href', `${repository}/blob/main/${target}`)
     }
   })
 }
