@@ -32,7 +32,10 @@ test('the README shows a server, a client and a component', () => {
 test('the server and the client of the README run as they are, and delete the draft once the person said yes', async () => {
   const { draft, url } = await startServer()
   expect(existsSync(draft)).toBe(true)
-  const client = spawn(process.execPath, ['client.js'], { cwd: folder, env: { ...process.env, CHAT_URL: url } })
+  const client = spawn(process.execPath, ['client.js'], {
+    cwd: folder,
+    env: { ...process.env, CHAT_URL: url },
+  })
   let said = ''
   client.stdout.on('data', (chunk) => {
     said += chunk
