@@ -21,6 +21,15 @@ function linkToRepository(markdown: MarkdownRenderer): void {
   })
 }
 
+/** The anchor of a heading as GitHub makes it, so that one link works in both places: `Next.js` is `nextjs`. */
+function anchorOf(heading: string): string {
+  return heading
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+}
+
 /** Pages that a command writes are there once it has run. */
 function isThere({ link }: { link: string }): boolean {
   return existsSync(join(docs, `${link.replace(/\/$/, '/index')}.md`))
@@ -124,7 +133,11 @@ export default defineConfig({
   lastUpdated: false,
   // links to generated pages are checked by the tests, which know which command writes them
   ignoreDeadLinks: [/interop-matrix$/, /performance$/, /compare$/, /^\.?\/?api\//],
-  markdown: { config: linkToRepository, languageAlias: { events: 'log', timeline: 'log' } },
+  markdown: {
+    config: linkToRepository,
+    anchor: { slugify: anchorOf },
+    languageAlias: { events: 'log', timeline: 'log' },
+  },
   vite: { build: { chunkSizeWarningLimit: 8000 } },
   themeConfig: {
     logo: '/favicon.svg',
