@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Application } from 'typedoc'
 import { build, createServer } from 'vitepress'
 import { entriesOf, packages, root } from './packages.mjs'
+import { deadLinks } from './site-links.mjs'
 
 const docs = join(root, 'docs')
 
@@ -42,6 +43,9 @@ async function writeReference() {
   if (!project) throw new Error('The doc comments could not be read.')
   // `client/src/tabs` is imported as `@countersign/client/tabs`
   for (const module of project.children ?? []) module.name = `@countersign/${module.name.replace('/src', '')}`
+  // the repository does not have what is declared in other projects
+  const sources = Object.values(project.reflections).flatMap((reflection) => reflection.sources ?? [])
+  for (const source of sources) if (source.fileName.includes('node_modules')) delete source.url
   await app.generateOutputs(project)
 }
 
@@ -51,4 +55,9 @@ if (command === 'serve') {
   const server = await createServer(docs)
   await server.listen()
   server.printUrls()
-} else await build(docs)
+} else {
+  await build(docs)
+  const dead = deadLinks(join(docs, '.vitepress/dist'))
+  for (const link of dead) console.error(`A link that leads nowhere: ${link}`)
+  process.exitCode = dead.length > 0 ? 1 : 0
+}

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -41,12 +50,32 @@ function copyForRelease(): string {
   return copy
 }
 
+function release(copy: string): void {
+  const command = join(root, 'node_modules/@changesets/cli/bin.js')
+  execFileSync(process.execPath, [command, 'version'], { cwd: copy, stdio: 'pipe' })
+}
+
+test('the first release has one line in each changelog, and the next one has its changes', () => {
+  const copy = copyForRelease()
+  const { version } = readManifest(join(copy, 'packages/core'))
+  if (version !== '0.0.0') return
+  release(copy)
+  const changelogOf = (name: string) => readFileSync(join(copy, 'packages', name, 'CHANGELOG.md'), 'utf8')
+  for (const name of names) {
+    const lines = changelogOf(name)
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+    expect([name, lines]).toEqual([name, ['- First release.']])
+  }
+  const next = "---\n'@countersign/core': minor\n---\n\nNames are shorter.\n"
+  writeFileSync(join(copy, '.changeset/next.md'), next)
+  release(copy)
+  expect(changelogOf('core')).toContain('## 0.2.0\n\n### Minor Changes\n\n- Names are shorter.\n\n## 0.1.0')
+})
+
 test('a release gives all packages one version, at least 0.1.0, and each its changelog', () => {
   const copy = copyForRelease()
-  if (changesetsIn(copy).length > 0) {
-    const command = join(root, 'node_modules/@changesets/cli/bin.js')
-    execFileSync(process.execPath, [command, 'version'], { cwd: copy, stdio: 'pipe' })
-  }
+  if (changesetsIn(copy).length > 0) release(copy)
   expect(changesetsIn(copy)).toEqual([])
   const folders = names.map((name) => join(copy, 'packages', name))
   const [version = '', ...others] = new Set(folders.map((folder) => readManifest(folder).version))

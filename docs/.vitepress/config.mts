@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { defineConfig, type MarkdownRenderer } from 'vitepress'
 import { search } from './search.mts'
 import { writeTextVersion } from './text-version.mts'
@@ -9,14 +9,25 @@ const docs = join(import.meta.dirname, '..')
 /** A placeholder until there is a public repository; CONTRIBUTING.md names it. */
 const repository = 'https://github.com/OWNER/countersign'
 
-/** Sends links to files outside of the docs to the repository: they are no pages of the site. */
+/** Sends links that leave the docs to the repository. Those between pages of the API stay: they begin with `../`, too. */
 function linkToRepository(markdown: MarkdownRenderer): void {
-  markdown.core.ruler.push('link-to-repository', ({ tokens }) => {
+  markdown.core.ruler.push('link-to-repository', ({ tokens, env }) => {
     for (const link of tokens.flatMap(({ children }) => children ?? [])) {
       const href = link.attrGet('href')
-      if (href?.startsWith('../')) link.attrSet('href', `${repository}/blob/main/${href.slice(3)}`)
+      if (typeof href !== 'string' || !href.startsWith('../')) continue
+      const target = posix.join('docs', posix.dirname(env.relativePath), href)
+      if (!target.startsWith('docs/')) link.attrSet('href', `${repository}/blob/main/${target}`)
     }
   })
+}
+
+/** The anchor of a heading as GitHub makes it, so that one link works in both places: `Next.js` is `nextjs`. */
+function anchorOf(heading: string): string {
+  return heading
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
 }
 
 /** Pages that a command writes are there once it has run. */
@@ -122,7 +133,11 @@ export default defineConfig({
   lastUpdated: false,
   // links to generated pages are checked by the tests, which know which command writes them
   ignoreDeadLinks: [/interop-matrix$/, /performance$/, /compare$/, /^\.?\/?api\//],
-  markdown: { config: linkToRepository, languageAlias: { events: 'log', timeline: 'log' } },
+  markdown: {
+    config: linkToRepository,
+    anchor: { slugify: anchorOf },
+    languageAlias: { events: 'log', timeline: 'log' },
+  },
   vite: { build: { chunkSizeWarningLimit: 8000 } },
   themeConfig: {
     logo: '/favicon.svg',

@@ -117,6 +117,24 @@ test('sizes that a page names are the budgets of the build', () => {
   expect(named.filter(({ told }) => !budgets.has(told) && !aims.has(told) && !other.test(told))).toEqual([])
 })
 
+test('sizes that were measured are at most their budgets, and not more than half a KiB below', () => {
+  const size = readPage('scripts/size.mjs')
+  const [, client, later] = /imports: client, first: ([\d.]+), later: ([\d.]+)/.exec(size)?.map(Number) ?? []
+  const [, binding] = /\$\{name\}: on top of the client`[\s\S]*?first: ([\d.]+)/.exec(size)?.map(Number) ?? []
+  if (client === undefined || later === undefined || binding === undefined) throw new Error('No budgets.')
+  const measured = rowsOf('docs/performance.md').flatMap((row) => {
+    const [, what = '', told = ''] = row
+    const limit = [
+      [/^ChatClient and fetch/, client],
+      [/^the same with useChat/, client + binding],
+      [/^the part of the client that loads later/, later],
+    ].flatMap(([name, most]) => (name instanceof RegExp && name.test(what) ? Number(most) : []))
+    return limit.map((most) => ({ what, below: most - Number.parseFloat(told) }))
+  })
+  expect(measured.length).toBe(6)
+  expect(measured.filter(({ below }) => !(below >= 0 && below <= 0.5))).toEqual([])
+})
+
 test('what the README says of other servers is what `npm run compare` wrote', () => {
   const named = ([cell = '']: readonly string[]) => /^`([\w-]+)`: /.exec(cell)?.[1]
   const claims = rowsOf('README.md').filter((row) => named(row) !== undefined)

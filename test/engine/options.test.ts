@@ -217,7 +217,7 @@ test('T38 a limit that is given as a number where a share is expected is refused
     'createAgent: limits.runs must be an object with perOwner, total, not 1.',
   )
   expect(limits({ runs: { perowner: 1 } })).toThrow(
-    'createAgent: there is no option limits.runs.perowner. In limits.runs there are perOwner, total.',
+    'createAgent: there is no option limits.runs.perowner. Did you mean perOwner? In limits.runs there are perOwner, total.',
   )
   expect(limits({ body: 1 })).toThrow(/there is no option limits\.body\. In limits there are bodyBytes, /)
 })

@@ -261,6 +261,38 @@ test.each(Object.entries(wrong))(
   },
 )
 
+test('createAgent refuses a server tool that has nothing to execute, before anybody approves a call of it', () => {
+  const { execute, ...described } = counted('send').tool
+  for (const given of [{}, { execute: undefined }]) {
+    const send = { ...described, ...given } as unknown as typeof described & { execute: typeof execute }
+    expect(() => createAgent({ model: scriptedModel([]), tools: [send] })).toThrow(
+      expect.objectContaining({
+        code: 'invalid-tool',
+        message:
+          'The tool send runs on the server and has no execute: give it that function, or build it with clientTool() if it runs in the page.',
+        data: { tool: 'send', option: 'execute' },
+      }),
+    )
+  }
+})
+
+test('an option that does not exist is answered with the one that was probably meant, and with none where no name is near', () => {
+  const saidOf = (option: string) => {
+    const send = { ...counted('send').tool, [option]: true }
+    try {
+      createAgent({ model: scriptedModel([]), tools: [send] })
+    } catch (error) {
+      return /Did you mean \w+\?/.exec(String(error))?.[0]
+    }
+  }
+  expect(saidOf('needApproval')).toBe('Did you mean needsApproval?')
+  expect(saidOf('needsaproval')).toBe('Did you mean needsApproval?')
+  expect(saidOf('allowedits')).toBe('Did you mean allowEdits?')
+  expect(saidOf('confirmation')).toBeUndefined()
+  const options = { model: scriptedModel([]), tool: [] }
+  expect(() => createAgent(options)).toThrow('there is no option tool. Did you mean tools?')
+})
+
 test('createAgent takes a tool with every option as it may be', () => {
   const right: Readonly<Record<string, readonly unknown[]>> = {
     needsApproval: [undefined, true, false, yes],

@@ -1,4 +1,5 @@
 import { CountersignError, isRecord } from '@countersign/core'
+import { didYouMean } from './did-you-mean.js'
 import { inWords } from './in-words.js'
 
 /** What the value of one option must be. */
@@ -38,7 +39,7 @@ function checkGroup(
 ): void {
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || Object.hasOwn(rules, name)) continue
-    const message = `${where}: there is no option ${prefix}${name}. ${prefix === '' ? 'There are' : `In ${prefix.slice(0, -1)} there are`} ${Object.keys(rules).join(', ')}.`
+    const message = `${where}: there is no option ${prefix}${name}.${didYouMean(name, Object.keys(rules))} ${prefix === '' ? 'There are' : `In ${prefix.slice(0, -1)} there are`} ${Object.keys(rules).join(', ')}.`
     throw new CountersignError('invalid-option', message, { option: `${prefix}${name}` })
   }
   checkKnown(where, options, rules, prefix)

@@ -18,6 +18,7 @@ import {
   text,
   wholeNumber,
 } from '../encoding/check-options.js'
+import { didYouMean } from '../encoding/did-you-mean.js'
 import { inWords } from '../encoding/in-words.js'
 import type { ModelTool } from '../model/model.js'
 import { anything, parametersOf } from './schema.js'
@@ -134,6 +135,10 @@ function checkTool(tool: AgentTool): void {
     const message = `The tool ${tool.name} is not placed yet: give toolDefinition(...).server(execute) or .client(execute).`
     throw invalidTool(message, { tool: tool.name })
   }
+  if (location === 'server' && typeof tool.execute !== 'function') {
+    const message = `The tool ${tool.name} runs on the server and has no execute: give it that function, or build it with clientTool() if it runs in the page.`
+    throw invalidTool(message, { tool: tool.name, option: 'execute' })
+  }
   const { timeout } = tool
   if (timeout !== undefined && !(Number.isInteger(timeout) && timeout > 0 && timeout <= MAX_TIMEOUT)) {
     const message = `timeout of the tool ${tool.name} must be a whole number of milliseconds from 1 to ${MAX_TIMEOUT}, not ${timeout}.`
@@ -192,7 +197,7 @@ const rules: Rules<AnyServerTool> = {
 function checkTerms(tool: AgentTool): void {
   for (const option of Object.keys(tool)) {
     if (Object.hasOwn(rules, option)) continue
-    const message = `The tool ${tool.name} has an option ${option}, which there is not. There are ${Object.keys(rules).join(', ')}. Data of your own belongs in metadata.`
+    const message = `The tool ${tool.name} has an option ${option}, which there is not.${didYouMean(option, Object.keys(rules))} There are ${Object.keys(rules).join(', ')}. Data of your own belongs in metadata.`
     throw invalidTool(message, { tool: tool.name, option })
   }
   for (const [option, { fits, expected, isRequired }] of Object.entries(rules)) {

@@ -1,0 +1,1 @@
+export function deadLinks(site: string): string[]
