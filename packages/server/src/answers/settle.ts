@@ -1,7 +1,7 @@
 import type { Message } from '@countersign/core'
 import { unlessLeft } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
-import { auditGranted, storeDenial, takeDenialBack } from '../gate/grants.js'
+import { auditGranted, storeDenial, takeDenialsBack } from '../gate/grants.js'
 import { isProviderExecuted } from '../history/history.js'
 import type { ClaimResult, LedgerAnswer, StoredOutcome } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
@@ -74,6 +74,9 @@ async function settle(
   const claim = await claimAnswer(scope, verdict.ref, answer, holder)
   if (claim.status === 'claimed') {
     const { revision } = claim
+    // Of an earlier answer to this request, which was lost before it counted.
+    if (record?.mandates?.offers.some(({ decide }) => decide === 'deny'))
+      await takeDenialsBack(scope, record, { except: denial })
     const step = { ...auditNames({ ref: verdict.ref, call: site.call }), ...auditAnswer(verdict, answer) }
     if (kind === 'run')
       return runClaimed(scope, { ...settlement, holder, revision, messages, mayHaveRun: false, step })
@@ -82,7 +85,7 @@ async function settle(
     const decided = decidedBy(scope, answer, claims.scopes)
     return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided }
   }
-  if (denial !== undefined && VOID.includes(claim.status)) await takeDenialBack(scope, denial)
+  if (record && denial && VOID.includes(claim.status)) await takeDenialsBack(scope, record, { only: denial })
   if (claim.status === 'interrupted' && kind === 'run') return reclaim(scope, settlement, holder, messages)
   return settledBefore(scope, verdict, claim)
 }

@@ -235,10 +235,22 @@ export async function storeDenial(
   }
 }
 
-/** Removes a standing denial whose answer did not count. If that fails it stays, listed and revocable: better one refusal too many. */
-export async function takeDenialBack({ settings }: RunScope, { id, owner }: Grant): Promise<void> {
+/**
+ * Takes back the standing denials that were chosen with an answer that did not count: this one, or all of a request except the one that
+ * counted. If that fails they stay, listed and revocable: better one refusal too many.
+ */
+export async function takeDenialsBack(
+  { settings, owner }: RunScope,
+  { threadId, approvalId }: ApprovalRecord,
+  which: { readonly only: Grant } | { readonly except: Grant | undefined },
+): Promise<void> {
+  if (owner === null) return
+  const { ledger } = settings.approvals
   try {
-    await settings.approvals.ledger.revoke({ owner, id })
+    const stored = 'only' in which ? [which.only] : await ledger.list(owner, threadId)
+    const isVoid = ({ id, terms }: Grant) =>
+      'only' in which || (terms?.approvals?.includes(approvalId) && id !== which.except?.id)
+    for (const { id } of stored.filter(isVoid)) await ledger.revoke({ owner, id, approvalId })
   } catch (error) {
     settings.warn('A standing denial could not be taken back; it counts.', error)
   }

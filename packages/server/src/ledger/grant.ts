@@ -71,6 +71,8 @@ export interface Mandate extends MandateTerms {
   readonly lastUsedAt?: number | undefined
   /** The latest uses, each with its call and amount: those that can be given back. */
   readonly recent: readonly (readonly [callKey: string, amount: number])[]
+  /** Every approval that a denial was chosen with: it ends only once all of them have taken it back. */
+  readonly approvals?: readonly string[] | undefined
 }
 
 /** A call for which a mandate may be found. */
@@ -114,4 +116,9 @@ export interface GrantSelector {
   readonly toolServer?: string | undefined
   readonly scopeKey?: string | undefined
   readonly id?: string | undefined
+  /**
+   * Standing denials that were chosen with this approval, whose answer did not count. They stay as far as other approvals have chosen them.
+   * This is no revocation: nothing in flight is voided.
+   */
+  readonly approvalId?: string | undefined
 }

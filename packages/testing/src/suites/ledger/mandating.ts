@@ -194,6 +194,53 @@ export function mandating(spec: Spec, expect: Expect): void {
     expect(await ledger.revoke({ owner: 'alice' })).toEqual(65)
   })
 
+  spec(
+    'W12 a denial ends once every approval that chose it has taken it back, or its user revokes it',
+    async (bench) => {
+      if (!keeps(bench)) return
+      const { ledger, others, record } = bench
+      const deny = (approvalId: string, ttl?: number) =>
+        ledger.grant({
+          ...{ ...tool, scopeKey: 'never', approved: false, ttl },
+          terms: { label: 'Never', where: [], tool: 'v1', approvalId },
+        })
+      const first = await deny('a1', 1000)
+      const id = first.status === 'granted' ? first.grant.id : undefined
+      await deny('a1', 1000)
+      bench.advance(500)
+      expect(await deny('a2', 1000)).toMatchObject({ status: 'granted', grant: { id } })
+      bench.advance(600)
+      await ledger.issue(record)
+      const claim = await ledger.claim(record, { ...approve, mandate: 'm' }, 'h1', LEASE)
+      await atOnce(4, (index) =>
+        others[index % others.length]?.revoke({ owner: 'alice', id, approvalId: 'a2' }),
+      )
+      await ledger.revoke({ owner: 'alice', id, approvalId: 'unknown' })
+      expect((await ledger.list('alice')).map((one) => one.id)).toEqual([id])
+      await ledger.revoke({ owner: 'alice', id, approvalId: 'a1' })
+      expect(await ledger.list('alice')).toEqual([])
+      // To take one back is no revocation.
+      const revision = claim.status === 'claimed' ? claim.revision : undefined
+      expect((await ledger.grant(given({ revision }))).status).toEqual('granted')
+      await deny('a3')
+      await deny('a4')
+      expect(await ledger.revoke({ owner: 'alice' })).toEqual(2)
+      expect(await ledger.list('alice')).toEqual([])
+    },
+  )
+
+  spec('W12 one approval stores each denial that is chosen with it', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger } = bench
+    for (const to of ['acme', 'globex'])
+      await ledger.grant({
+        ...{ ...tool, scopeKey: to, approved: false },
+        terms: { label: to, where: [{ field: 'to', is: to }], tool: 'v1', approvalId: 'a1' },
+      })
+    for (const to of ['acme', 'globex'])
+      expect((await use(ledger, paying(1, { input: { to } })))?.terms?.label).toEqual(to)
+  })
+
   spec('what a ledger returns of a mandate is a copy: to change it changes nothing', async (bench) => {
     if (!keeps(bench)) return
     const { ledger } = bench
