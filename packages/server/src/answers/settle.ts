@@ -205,7 +205,7 @@ async function contradiction(
   if (again.status === 'in-progress') return stillRunning(verdict)
   if (again.status !== 'repeat' && again.status !== 'interrupted') return unavailable(verdict)
   const stored = again.status === 'repeat' ? again.outcome : ({ type: 'interrupted' } as const)
-  if (isReplacement(stored)) return undefined
+  if (isReplacement(stored)) return replacedFirst(verdict)
   const outcome = stored.type === 'handed-out' ? handedOutOutcome() : restoreOutcome(stored)
   const decided = decidedBy(scope, first.answer, claims.scopes)
   // If the policy blocked this user's approval, that is no other answer: the same approval gets the same outcome.
@@ -215,6 +215,18 @@ async function contradiction(
   const refusal = refusalOf(verdict, 'approval-conflict', message, 'close')
   return { kind: 'result', site, outcome, decided, refusal }
 }
+
+/**
+ * The request was approved, and replaced because its preview had changed. Another approval leads to the request that replaced it, but whoever
+ * refuses the call must know that it can still be approved. Once the user has moved on, both are closed.
+ */
+function replacedFirst(verdict: VerifiedVerdict): Refusal | undefined {
+  if (verdict.decision === 'approve' || verdict.site.superseded) return undefined
+  return refusalOf(verdict, 'approval-conflict', REPLACED, 'open')
+}
+
+const REPLACED =
+  'This request was approved before. What the call would do had changed, so a new request has replaced it: answer that one.'
 
 async function reclaim(
   scope: RunScope,

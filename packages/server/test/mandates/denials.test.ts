@@ -2,7 +2,18 @@ import type { OfferedMandate } from '@countersign/core'
 import { mandateLimits } from '@countersign/example-page/grant-words'
 import { grantsResponse, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
-import { answer, call, collect, counted, input, refusals, say, testAgent, user } from '../support.js'
+import {
+  answer,
+  call,
+  collect,
+  counted,
+  input,
+  refusals,
+  requests,
+  say,
+  testAgent,
+  user,
+} from '../support.js'
 import { bill, offers, openChat } from './chat.js'
 
 const never = { approved: false, mandate: 'never' }
@@ -74,6 +85,23 @@ test('W12 another answer that came first leaves no standing denial', async () =>
   const { events } = await chat.reply(asked, never)
   expect(refusals(events)).toMatchObject([{ code: 'approval-conflict' }])
   expect(await chat.list()).toEqual([])
+})
+
+test('W12 a standing denial of a request that was replaced is refused, and the user is shown the request that replaced it', async () => {
+  let effect = 'one'
+  const preview = () => ({ kind: 'text', text: effect }) as const
+  const chat = openChat({ tool: { ...Object(large), preview } })
+  const asked = await chat.propose([bill(500, 'mallory')])
+  effect = 'two'
+  const resume = asked.asked.map((one) => answer(one, { approved: true }))
+  const [second] = requests(await collect(chat.agent, input(chat.history(), { resume }), { context }))
+  const late = await chat.reply(asked, never)
+  expect(refusals(late.events)).toMatchObject([{ code: 'approval-conflict' }])
+  expect(late.asked).toEqual([second])
+  expect([await chat.list(), chat.runs]).toEqual([[], []])
+  await chat.reply(late, never)
+  expect(await chat.list()).toMatchObject([{ approved: false }])
+  expect(chat.runs).toEqual([])
 })
 
 test.each([

@@ -111,8 +111,11 @@ test('V4 the answer to the request that was replaced gets no outcome of its own:
   const repeated = await collect(agent, input(history, { resume: [yes(first)] }))
   expect(types(repeated)).toEqual(['RUN_STARTED', 'CUSTOM approval-requested', 'RUN_FINISHED'])
   expect(requests(repeated)).toEqual([second])
-  // Neither does the contrary answer.
+  // Neither does the contrary answer, but whoever gave it is told that the call can still be approved.
   const denied = await collect(agent, input(history, { resume: [yes(first, { approved: false })] }))
+  expect(refusals(denied)).toMatchObject([
+    { code: 'approval-conflict', message: expect.stringContaining('a new request has replaced it') },
+  ])
   expect(requests(denied)).toEqual([second])
   expect(results(denied)).toEqual([])
   expect(made.runs).toEqual([])
