@@ -84,7 +84,7 @@ async function runHeld(
     }
     if (tool.location !== 'server') return handOut(scope, claim, claimed)
     // Only once the call may start, and before the tool can change the input, from which the grant's key is read.
-    const granting = grantAnswered(scope, claimed)
+    const granting = grantOnce(scope, claimed)
     execution = await execute(scope, claimed, tool, start.preview, late)
     await granting
   } finally {
@@ -224,11 +224,19 @@ async function handOut(scope: RunScope, claim: Claim, claimed: ClaimedCall): Pro
     await audit(scope, { ...end, outcome: 'interrupted' })
     return { kind: 'result', site, outcome: restoreOutcome({ type: 'interrupted' }), decided }
   }
-  await grantAnswered(scope, claimed)
+  await grantOnce(scope, claimed)
   // The request that reports the approval to the provider claims the call again, and records its outcome.
   if (call.tool.location === 'provider') return { kind: 'forwarded', site, decided }
   await audit(scope, { ...end, outcome: 'handed-out' })
   return { kind: 'handed-out', site, input: call.args, decided }
+}
+
+/**
+ * An answer grants at most once: what it granted may have expired, or be used up, by the time it is repeated. If an attempt ended before it
+ * was stored, the answer counts for its call alone.
+ */
+async function grantOnce(scope: RunScope, claimed: ClaimedCall): Promise<void> {
+  if (!claimed.mayHaveRun) await grantAnswered(scope, claimed)
 }
 
 const UNKNOWN = 'The ledger did not say in time whether the call is handed out; send the answer again later.'

@@ -557,3 +557,35 @@ test('W7 a scopeKey that fails makes no session approval, and stops neither an a
   expect((await chat.propose([bill(3, 'mallory')])).asked).toEqual([])
   expect(chat.runs).toEqual([bill(1)])
 })
+
+test.each([
+  ['expired', { expiresIn: 60 }],
+  ['used up', { uses: 2 }],
+])('W10 an old answer that is repeated does not bring back a mandate that has %s', async (_, limits) => {
+  let now = 1e12
+  let isBroken = true
+  const mandates = () => [{ id: 'm', label: 'Pay', where: [], ...limits }]
+  const execute = ({ amount }: { amount: number }) => {
+    if (amount !== 60 || !isBroken) return 'paid'
+    isBroken = false
+    throw new Error('lost')
+  }
+  const tool = { mandates, execute, idempotent: true, failureMode: 'throw' } as never
+  const chat = openChat({ now: () => now, tool, warn: () => {} })
+  const { asked } = await chat.propose([bill(60), bill(10)])
+  const history = chat.history()
+  const send = (which: number, runId: string) => {
+    const resume = asked.slice(which, which + 1).map((one) => answer(one, choose('m')))
+    return collect(chat.agent, input(history, { runId, resume }), { context: { subject: 'ann' } })
+  }
+  await send(0, 'first')
+  // The same mandate is chosen anew, so that the first answer has no mandate left in the ledger.
+  await send(1, 'second')
+  await chat.propose([bill(3)])
+  now += 3_600_000
+  expect((await chat.propose([bill(4)])).asked).toHaveLength(1)
+  await send(0, 'again')
+  expect(chat.runs).toContainEqual(bill(60))
+  expect(await chat.list()).toEqual([])
+  expect((await chat.propose([bill(5)])).asked).toHaveLength(1)
+})
