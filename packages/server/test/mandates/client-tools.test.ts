@@ -34,6 +34,7 @@ async function twoCalls(meanwhile: (world: World) => unknown, answerWith: object
     input: z.object({ n: z.number() }),
     needsApproval: true,
     scopes: ['once', 'session'],
+    execute: () => 'ok',
   })
   const wire = { ...definition, mandates: () => [{ id: 'm', label: 'Wire', where: [], uses: 5 }] }
   const slow = tool({

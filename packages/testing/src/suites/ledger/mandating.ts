@@ -208,7 +208,8 @@ export function mandating(spec: Spec, expect: Expect): void {
       const id = first.status === 'granted' ? first.grant.id : undefined
       await deny('a1', 1000)
       bench.advance(500)
-      expect(await deny('a2', 1000)).toMatchObject({ status: 'granted', grant: { id } })
+      const second = await deny('a2', 1000)
+      expect(second.status === 'granted' && second.grant.id).toEqual(id)
       bench.advance(600)
       await ledger.issue(record)
       const claim = await ledger.claim(record, { ...approve, mandate: 'm' }, 'h1', LEASE)
