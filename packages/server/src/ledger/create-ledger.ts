@@ -193,7 +193,8 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
         const result = { status: 'granted', grant: copyOf(grant) } as const
         if (!isMandate(grant)) return { result, row: grantRow(grant), newest: maxGrants }
         if (grant.approved) {
-          const left = addMandate(mandatesOf(row), grant, request.call, now)
+          const left = addMandate(mandatesOf(row), grant, request, now)
+          if (left === 'exceeded') return { result: EXCEEDED }
           return { result, row: left && mandatesRow(left), newest: maxGrants }
         }
         const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
@@ -283,6 +284,7 @@ const GRANTS = 'grants'
 const DENIALS = 'denials'
 
 const FULL = { status: 'full' } as const
+const EXCEEDED = { status: 'exceeded' } as const
 
 /** A random number, practically never used before. */
 function newRevision(): number {

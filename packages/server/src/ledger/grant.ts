@@ -47,6 +47,11 @@ export interface GrantRequest extends GrantKey {
   readonly terms?: MandateTerms | undefined
   /** The call that a mandate was chosen for: it counts, if it matches. */
   readonly call?: MandateCall | undefined
+  /**
+   * When the user was asked, in milliseconds since the epoch. A mandate with the same terms that was given after that is the one that is
+   * meant: it goes on, and its limits cover this call too.
+   */
+  readonly askedAt?: number | undefined
 }
 
 /** What a mandate lets through, or refuses. */
@@ -105,6 +110,8 @@ export type GrantResult =
   | { readonly status: 'revoked' }
   /** There is no room for another standing denial: none is dropped for it. */
   | { readonly status: 'full' }
+  /** The mandate is in force, and what is left of it does not cover the call, which must not start. */
+  | { readonly status: 'exceeded' }
   /** This ledger keeps no grants: the scope `session` counts as `once`. */
   | { readonly status: 'unsupported' }
 

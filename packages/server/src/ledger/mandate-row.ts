@@ -1,6 +1,6 @@
 import { amountOf, spend } from '../mandates/budget.js'
 import { mayMeetAll, meetsAll } from '../mandates/constraint.js'
-import type { Grant, Mandate, MandateCall } from './grant.js'
+import type { Grant, GrantRequest, Mandate, MandateCall } from './grant.js'
 import { isLive } from './grant-row.js'
 
 /** A grant that is narrower than its tool. */
@@ -103,16 +103,24 @@ export function returnUse(
 }
 
 /**
- * The mandates with a new one, which replaces an earlier one with the same terms. The call that it was chosen for counts, if it matches.
- * Undefined if it was added before, for the same approval.
+ * The mandates with a new one, which replaces an earlier one with the same terms: unless the user was asked before that was given, and has
+ * chosen the same one for several calls. The call that it was chosen for counts, if it matches. Undefined if nothing changes, as for the same
+ * approval again.
  */
 export function addMandate(
   mandates: readonly MandateGrant[],
   grant: MandateGrant,
-  call: MandateCall | undefined,
+  { call, askedAt = Number.POSITIVE_INFINITY }: Pick<GrantRequest, 'call' | 'askedAt'>,
   now: number,
-): readonly MandateGrant[] | undefined {
+): readonly MandateGrant[] | 'exceeded' | undefined {
   const { approvalId } = grant.terms
+  const same = mandates.find((one) => one.scopeKey === grant.scopeKey && now < one.expiresAt)
+  if (same !== undefined && same.terms.approvalId !== approvalId && askedAt <= same.grantedAt) {
+    if (call === undefined || !meetsAll(call.input, same.terms.where)) return undefined
+    if (same.terms.recent.some(([key]) => key === call.callKey)) return undefined
+    const more = applies(same, call, now) ? charged(same, call, now) : undefined
+    return more === undefined ? 'exceeded' : mandates.map((one) => (one === same ? more : one))
+  }
   if (mandates.some(({ terms }) => terms.approvalId === approvalId)) return undefined
   const first = call && applies(grant, call, now) ? charged(grant, call, now) : undefined
   const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)

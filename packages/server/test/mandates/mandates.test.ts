@@ -491,7 +491,8 @@ test('without a user, and with a ledger that keeps none, no mandate is offered',
 })
 
 test('choosing the same mandate again starts it anew, and another one comes beside it', async () => {
-  const chat = openChat()
+  let time = 1e12
+  const chat = openChat({ now: () => ++time })
   await chat.reply(await chat.propose([bill(150)]), choose('acme'))
   await chat.reply(await chat.propose([bill(100)]), choose('acme'))
   await chat.reply(await chat.propose([bill(100, 'globex')]), choose('small'))
@@ -589,3 +590,25 @@ test.each([
   expect(await chat.list()).toEqual([])
   expect((await chat.propose([bill(5)])).asked).toHaveLength(1)
 })
+
+test.each([
+  ['a budget', { budget: { field: 'amount', total: 100, unit: 'EUR' } }, [80, 80], [80, 20]],
+  ['uses', { uses: 2 }, [1, 1, 1, 1], [1, 1]],
+] as const)(
+  'W9 what starts never exceeds %s that is chosen for several calls at once',
+  async (_, limit, amounts, ran) => {
+    const mandates = () => [{ id: 'm', label: 'Pay', where: [], ...limit }]
+    let time = 1e12
+    const chat = openChat({ now: () => ++time, tool: { mandates } })
+    const asked = await chat.propose(amounts.map((amount) => bill(amount)))
+    const { results } = await chat.reply(asked, choose('m'))
+    expect(results.filter(({ own }) => Object(own).code === 'approval-stale').length).toBeGreaterThan(0)
+    const more = await chat.propose([bill(20)])
+    expect(chat.runs.map((one) => Object(one).amount)).toEqual(ran)
+    expect(more.asked).toHaveLength('uses' in limit ? 1 : 0)
+    // Asked anew, the user can choose it anew.
+    const anew = 'uses' in limit ? more : await chat.propose([bill(30)])
+    await chat.reply(anew, choose('m'))
+    expect(chat.runs).toHaveLength(ran.length + 1)
+  },
+)

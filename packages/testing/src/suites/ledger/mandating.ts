@@ -271,6 +271,31 @@ export function mandating(spec: Spec, expect: Expect): void {
     expect(await rest(ledger)).toEqual([{ usesLeft: 5, spent: 0, used: 0 }])
   })
 
+  spec(
+    'W9 the same mandate, chosen for calls that were asked about before it was given, covers them all or not',
+    async (bench) => {
+      if (!keeps(bench)) return
+      const { ledger, others } = bench
+      const first = await ledger.grant(given({ uses: 3, call: paying(50), askedAt: 0 }))
+      const grantedAt = first.status === 'granted' ? first.grant.grantedAt : 0
+      const also = (approvalId: string, call: MandateCall, askedAt = grantedAt) => ({
+        ...given({ uses: 3, call, askedAt }),
+        terms: { ...given().terms, approvalId } as GrantRequest['terms'],
+      })
+      const same = also('a2', paying(40))
+      await atOnce(4, (index) => others[index % others.length]?.grant(same))
+      expect(await rest(ledger)).toEqual([{ usesLeft: 1, spent: 90, used: 2 }])
+      expect(await ledger.grant(also('a3', paying(11)))).toEqual({ status: 'exceeded' })
+      expect((await ledger.grant(also('a4', paying(10)))).status).toEqual('granted')
+      expect(await ledger.grant(also('a5', paying(0)))).toEqual({ status: 'exceeded' })
+      expect((await ledger.grant(also('a6', paying(1, { input: { to: 'globex' } })))).status).toEqual(
+        'granted',
+      )
+      await ledger.grant(also('a7', paying(60), grantedAt + 1))
+      expect(await rest(ledger)).toEqual([{ usesLeft: 2, spent: 60, used: 1 }])
+    },
+  )
+
   spec('an answer with another mandate is another answer', async ({ ledger, record }) => {
     await ledger.issue(record)
     await ledger.claim(record, { ...deny, mandate: 'never' }, 'h1', LEASE)
