@@ -224,8 +224,9 @@ export async function handOutFresh(
 ): Promise<FreshResult | { readonly kind: 'client' }> {
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
-  const options = { policy: approvals.policy, warn, needed, leave: scope.leave }
-  const gate = await decideGate(call, context, options).catch(unlessLeft)
+  const { policy } = approvals
+  const asked = decideGate(call, context, { policy, warn, needed, leave: scope.leave })
+  const gate = await asked.catch(unlessLeft)
   if (gate === undefined || scope.leave.aborted) return { kind: 'outcome', outcome: notRun() }
   if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
   const standing = await standingPermission(scope, call, gate, 'use')
