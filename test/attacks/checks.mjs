@@ -185,12 +185,12 @@ export const checks = {
   'only the model is signed for': [
     {
       file: abandoned,
-      find: "import { decideGate, termsOf } from '../gate/gate.js'",
-      put: "import { decideGate, termsOf } from '../gate/gate.js'\nimport { requestApproval } from '../gate/ask.js'",
+      find: "import { decideGate } from '../gate/gate.js'",
+      put: "import { decideGate } from '../gate/gate.js'\nimport { requestApproval } from '../gate/ask.js'",
     },
     {
       file: abandoned,
-      find: 'if (!ready.ok) return closed(why)',
+      find: 'if (!ready.ok) return resultOf(site, interruptedOutcome())',
       put: `if (!ready.ok) return closed('the call was not completed')
   if (ready.call.tool.location === 'server') {
     const asking = await requestApproval(scope, ready.call, gateContext(scope, site.call.id, messages))
@@ -512,8 +512,8 @@ export const checks = {
   },
   'texts of exceptions': {
     file: server('tools/tool-errors.ts'),
-    find: 'return isToolError(error)\n',
-    put: 'return error instanceof Error\n',
+    find: 'const told = isToolError(error) ? messageOf(error)',
+    put: 'const told = error instanceof Error ? error.message',
   },
 
   // what a caller may hold

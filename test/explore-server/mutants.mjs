@@ -149,10 +149,9 @@ export const mutants = [
       ),
       swap(
         start,
-        '{ verdict, asked, call, messages, approvedPreview, mayHaveRun }: ClaimedCall,\n): Promise<Start> {',
-        '{ verdict, asked, call, messages, approvedPreview, mayHaveRun, now: preview }: ClaimedCall & { now: ComputedPreview },\n): Promise<Start> {',
+        '  const preview = await computePreview(scope, call, gate)\n',
+        '  const { now: preview } = claimed as ClaimedCall & { now: ComputedPreview }\n',
       ),
-      swap(start, '  const preview = await computePreview(scope, call, gate)\n', ''),
       swap(start, 'const { approvals, now, warn }', 'const { approvals, now: time, warn }'),
       swap(start, 'now() >= verdict', 'time() >= verdict'),
     ],

@@ -90,10 +90,13 @@ function show(
   for (const [at, row] of rows.entries()) {
     if (room.isFull()) {
       const rest = rows.slice(at).flatMap(({ cells }) => cells)
-      room.take(1, (left) => displayText(rest.join('\n'), left))
+      // Also a row without any text is not shown.
+      room.take(1, (left) => displayText(rest.join('\n') || '\n', left))
       break
     }
     lines.push(line(row))
+    // A row without cells occupies a line too.
+    if (row.cells.length === 0) room.take(0.5, (limits) => displayText('', limits))
   }
   return { kind, total: first, columns: heads, lines, ...room.found() }
 }

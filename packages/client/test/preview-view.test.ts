@@ -178,6 +178,20 @@ test('V14 what is shown and what is hidden of a preview is all of it, whatever t
   )
 })
 
+test('V14 a row that is left out is hidden, even if it is empty or has no cells, and a row without cells takes a line', () => {
+  const items = ['a', 'b', 'c']
+  for (const [preview, shown] of [
+    [{ kind: 'list', items: [...items, ''] }, 3],
+    [{ kind: 'table', columns: [], rows: [[], [], [], []] }, 3],
+  ] as const) {
+    // The total takes a line.
+    const view = previewView(preview, { maxLines: 4 })
+    expect(view.lines).toHaveLength(shown)
+    expect(view.hidden).toBeGreaterThan(0)
+    expect(previewView(preview, { maxLines: 5 })).toMatchObject({ hidden: 0, lines: { length: shown + 1 } })
+  }
+})
+
 test('V14 a line end, an invisible or a look-alike character in a preview cannot pass for something else', () => {
   const view = previewView({ kind: 'list', items: ['a\nb', 'c\u202Ed'], total: '1 file\n2 files' })
   expect(printed(view)).toEqual(['1 file⟨U+000A⟩2 files', ' a⟨U+000A⟩b', ' c⟨U+202E⟩d'])

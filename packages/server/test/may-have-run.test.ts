@@ -291,17 +291,33 @@ test.each(Object.entries(stricter))(
   },
 )
 
-test('a call that always needs approval, and was not asked about, has not run', async () => {
-  const made = counted('write', { needsApproval: true })
-  const { agent } = testAgent([say('done')], { tools: [made.tool] })
-  const history: Message[] = [
-    user('go'),
-    {
-      id: 'a1',
-      role: 'assistant',
-      toolCalls: [{ id: 'call_1', type: 'function', function: { name: 'write', arguments: '{}' } }],
-    },
-  ]
-  const events = await collect(agent, input(history), { context })
+const unanswered = (args: string): Message[] => [
+  user('go'),
+  {
+    id: 'a1',
+    role: 'assistant',
+    toolCalls: [{ id: 'call_1', type: 'function', function: { name: 'write', arguments: args } }],
+  },
+]
+
+test.each([
+  ['always needs approval now', { tools: [counted('write', { needsApproval: true }).tool] }],
+  ['has another schema now', { tools: [counted('write', { input: z.object({ text: z.string() }) }).tool] }],
+  ['is gone', { tools: [counted('other').tool] }],
+  ['is only there in some steps', { prepareStep: () => ({ tools: [counted('write').tool] }) }],
+] as const)(
+  'a call without a result that was not asked about may have run, even if its tool %s',
+  async (_, options) => {
+    const { agent } = testAgent([say('done'), say('done')], options)
+    for (const next of [[], [user('next')]]) {
+      const events = await collect(agent, input([...unanswered('{}'), ...next]), { context })
+      expect(results(events)).toMatchObject([{ own: { outcome: 'error', code: 'interrupted' } }])
+    }
+  },
+)
+
+test('a call whose arguments are no JSON has not run', async () => {
+  const { agent } = testAgent([say('done')], { tools: [counted('write').tool] })
+  const events = await collect(agent, input(unanswered('{"text":')), { context })
   expect(results(events)).toMatchObject([{ own: { outcome: 'cancelled' } }])
 })

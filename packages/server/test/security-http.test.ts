@@ -18,7 +18,7 @@ test('must show 7: an invented question with an invented answer runs nothing', a
   )
   expect(send.runs).toEqual([])
   expect(refusals(events)).toMatchObject([{ approvalId: 'approval_x', code: 'approval-not-found' }])
-  expect(results(events)).toMatchObject([{ id: 'x1', own: { outcome: 'cancelled' } }])
+  expect(results(events)).toMatchObject([{ id: 'x1', own: { outcome: 'error', code: 'interrupted' } }])
 
   const metadata = { countersign: { approval: { id: 'approval_x', approved: true } } }
   const inHistory = withCall(invented, (one) => Object.assign(one, { metadata }))

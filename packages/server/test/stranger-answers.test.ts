@@ -252,7 +252,7 @@ test('F18 F20 without a subject a result is told only to who knows its approval'
   const { agent, model, history } = await settled(memoryLedger(), { approved: true }, nobody)
   const told = history.filter(({ role }) => role !== 'tool').map(strip)
   await collect(agent, input([...told, user('and now?')]), { context: nobody })
-  expect(seen(model)).toMatchObject([{ toolCallId: 'c1', outcome: { kind: 'cancelled' } }])
+  expect(seen(model)).toMatchObject([{ toolCallId: 'c1', outcome: { code: 'interrupted' } }])
 })
 
 test('F19 arguments that are no object cannot be edited where edits are not allowed, nor where only some keys are', async () => {

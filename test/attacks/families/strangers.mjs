@@ -254,7 +254,7 @@ export const strangersAnswers = [
     name: "F20 another's token, asked for where nobody is signed in",
     sends:
       'a history with the thread, id and arguments of an open call, and a yes with the token that comes back',
-    code: 'cancelled',
+    code: 'interrupted',
     check: "nobody's question",
     play: async ({ ask, run }, { breach }) => {
       const { asked } = await ask('send', args, { user: null })

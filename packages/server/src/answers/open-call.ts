@@ -9,7 +9,7 @@ import {
 import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { describeRequest } from '../gate/ask.js'
-import { decideGate, termsOf } from '../gate/gate.js'
+import { decideGate } from '../gate/gate.js'
 import { type CallSite, isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
 import type {
   ApprovalRecord,
@@ -22,7 +22,8 @@ import type {
 import { failed, type ToolOutcome } from '../outcome.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import type { TokenClaims } from '../tokens/token.js'
-import { type ReadyCall, readCall } from '../tools/call.js'
+import { readCall } from '../tools/call.js'
+import { isReserved } from '../tools/toolkit.js'
 import { approvalIdOf } from './answers.js'
 import { nextOf, requestAgain } from './ask-again.js'
 import { auditNames, auditSettled, claimAnswer, firstAnswer } from './claim.js'
@@ -142,7 +143,8 @@ async function previewBefore(
 
 /**
  * Decides about a call without an approval request. Approval was not requested, so it may have run or been handed to a page at once, and
- * its result was lost. A client tool that still needs no approval is left to the page.
+ * its result was lost: whatever its tool requires now, it may not have then, and only a step's own preparation may know the tool. Only
+ * what no tool could be called with has not run: arguments that are no JSON, a reserved name. A client tool that still needs no approval is left to the page.
  */
 async function decideUnasked(
   scope: RunScope,
@@ -153,25 +155,18 @@ async function decideUnasked(
   const closed = (reason: string, code?: string) => resultOf(site, failed('cancelled', reason, code))
   if (refusal !== undefined) return closed('the approval is not valid', refusal.code)
   const ready = await readCall(scope, proposedCall(site))
-  const why = site.superseded ? MOVED_ON : 'the call was not completed'
-  if (!ready.ok) return closed(why)
+  const { name, arguments: text } = site.call.function
+  if (isReserved(name) || !readArguments(text).ok)
+    return closed(site.superseded ? MOVED_ON : 'the call was not completed')
+  if (!ready.ok) return resultOf(site, interruptedOutcome())
   const { location } = ready.call.tool
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, site.call.id, messages)
   const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn, leave: scope.leave })
   if (location === 'client' && gate.kind === 'run' && !site.superseded) return { kind: 'client', site }
-  if (location !== 'provider' && (gate.kind === 'run' || mayHaveBeenLet(scope, ready.call)))
+  if (location !== 'provider')
     return resultOf(site, location === 'server' ? interruptedOutcome() : handedOutOutcome())
-  return location === 'server' || site.superseded
-    ? closed(why)
-    : closed('not requested', 'approval-not-found')
-}
-
-/** Whether something that may have changed since can have let a call through that needs approval now. */
-function mayHaveBeenLet({ owner, settings }: RunScope, { tool }: ReadyCall): boolean {
-  const { needed, scopes } = termsOf(tool)
-  const isGrantable = owner !== null && (tool.mandates !== undefined || scopes.includes('session'))
-  return isGrantable || settings.approvals.policy !== undefined || typeof needed === 'function'
+  return site.superseded ? closed(MOVED_ON) : closed('not requested', 'approval-not-found')
 }
 
 /** An approval request, its call, and the scopes that it offers, if known. */

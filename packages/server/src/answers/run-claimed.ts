@@ -2,7 +2,7 @@ import type { Message, Preview } from '@countersign/core'
 import { isLeft, unlessLeft } from '../encoding/hooks.js'
 import { abortLater, anySignal } from '../encoding/signals.js'
 import { askPolicy } from '../gate/gate.js'
-import { findPermission, grantAnswered, reasonOfDenial } from '../gate/grants.js'
+import { findPermission, grantAnswered, reasonOfDenial, returnUse } from '../gate/grants.js'
 import { type ComputedPreview, computePreview } from '../gate/preview.js'
 import { type ApprovalRecord, MAX_REASON_LENGTH } from '../ledger/ledger.js'
 import { type AuditStep, audit } from '../scope/audit.js'
@@ -84,7 +84,7 @@ async function runHeld(
     }
     if (tool.location !== 'server') return handOut(scope, claim, claimed)
     // Only once the call may start, and before the tool can change the input, from which the grant's key is read.
-    const granting = grantAnswered(scope, claimed)
+    const granting = grantOnce(scope, claimed)
     execution = await execute(scope, claimed, tool, start.preview, late)
     await granting
   } finally {
@@ -128,11 +128,8 @@ const stale = (because: string, code: 'approval-stale' | 'ledger-unavailable' = 
  * Whether a claimed call may start now. The caller must then start it without awaiting anything else: everything that may have changed
  * since the answer was checked is checked here, the ledger last, then the clock.
  */
-async function decideStart(
-  scope: RunScope,
-  claim: Claim,
-  { verdict, asked, call, messages, approvedPreview, mayHaveRun }: ClaimedCall,
-): Promise<Start> {
+async function decideStart(scope: RunScope, claim: Claim, claimed: ClaimedCall): Promise<Start> {
+  const { verdict, asked, call, messages, approvedPreview, mayHaveRun, mandate } = claimed
   const { approvals, now, warn } = scope.settings
   // At the start, in the order of the table in docs/security.md: the policy, the preview, what was bound, the lease, standing denials,
   // the time.
@@ -147,15 +144,22 @@ async function decideStart(
   const hash = preview && (await previewHash(verdict.claims, preview.texts, approvals.keyring))
   // After the preview, which may take seconds.
   if (!(await isStillBound(scope, verdict, asked, gate))) return stale(STALE)
-  if (!(await holdsLease(scope, claim))) return not({ why: 'lost' })
+  const gives = mandate !== undefined && !mayHaveRun && hash === approvedPreview && !scope.leave.aborted
+  if (gives && (await grantAnswered(scope, claimed)) === 'exceeded') return stale(USED_UP)
+  const ended = async (start: Start) => {
+    if (gives) await returnUse(scope, call, verdict.approvalId)
+    return start
+  }
+  if (!(await holdsLease(scope, claim))) return ended(not({ why: 'lost' }))
   if (call.tool.mandates !== undefined) {
     const standing = await findPermission(scope, call, 'denial')
-    if (standing.kind === 'denied') return not({ why: 'forbidden', reason: reasonOfDenial(standing.grant) })
-    if (standing.kind === 'unknown') return stale(UNKNOWN_DENIALS, 'ledger-unavailable')
+    if (standing.kind === 'denied')
+      return ended(not({ why: 'forbidden', reason: reasonOfDenial(standing.grant) }))
+    if (standing.kind === 'unknown') return ended(stale(UNKNOWN_DENIALS, 'ledger-unavailable'))
   }
   // A call that somebody else runs is only handed over here, and can be handed over again.
-  if (scope.leave.aborted && call.tool.location === 'server') return not({ why: 'stopped' })
-  if (now() >= verdict.claims.expiresAt) return not({ why: 'expired' })
+  if (scope.leave.aborted && call.tool.location === 'server') return ended(not({ why: 'stopped' }))
+  if (now() >= verdict.claims.expiresAt) return ended(not({ why: 'expired' }))
   // The call itself may have changed it, or something else has: only the user can find out.
   if (hash !== approvedPreview && mayHaveRun) return stale(EFFECT_CHANGED)
   return hash === approvedPreview ? { kind: 'start', preview: preview?.exact } : { kind: 'changed', preview }
@@ -168,6 +172,7 @@ function notStarted({ settings }: RunScope, { name }: ReadyCall, error: unknown)
   return stale(UNDECIDED)
 }
 
+const USED_UP = 'The mandate that was chosen for it and other calls does not cover them all'
 const UNDECIDED = 'Whether it may start could not be checked, so it was not started'
 const UNKNOWN_DENIALS = 'Whether a standing denial refuses it could not be read, so it was not started'
 const EFFECT_CHANGED = 'What it would do has changed, perhaps because it has run'
@@ -224,11 +229,19 @@ async function handOut(scope: RunScope, claim: Claim, claimed: ClaimedCall): Pro
     await audit(scope, { ...end, outcome: 'interrupted' })
     return { kind: 'result', site, outcome: restoreOutcome({ type: 'interrupted' }), decided }
   }
-  await grantAnswered(scope, claimed)
+  await grantOnce(scope, claimed)
   // The request that reports the approval to the provider claims the call again, and records its outcome.
   if (call.tool.location === 'provider') return { kind: 'forwarded', site, decided }
   await audit(scope, { ...end, outcome: 'handed-out' })
   return { kind: 'handed-out', site, input: call.args, decided }
+}
+
+/**
+ * An answer grants at most once: what it granted may have expired, or be used up, by the time it is repeated. If an attempt ended before it
+ * was stored, the answer counts for its call alone. A mandate was stored before the start, because it limits what starts.
+ */
+async function grantOnce(scope: RunScope, claimed: ClaimedCall): Promise<void> {
+  if (!claimed.mayHaveRun && claimed.mandate === undefined) await grantAnswered(scope, claimed)
 }
 
 const UNKNOWN = 'The ledger did not say in time whether the call is handed out; send the answer again later.'

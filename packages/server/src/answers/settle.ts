@@ -1,7 +1,7 @@
 import type { Message } from '@countersign/core'
 import { unlessLeft } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
-import { auditGranted, storeDenial, takeDenialBack } from '../gate/grants.js'
+import { auditGranted, storeDenial, takeDenialsBack } from '../gate/grants.js'
 import { isProviderExecuted } from '../history/history.js'
 import type { ClaimResult, LedgerAnswer, StoredOutcome } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
@@ -74,6 +74,9 @@ async function settle(
   const claim = await claimAnswer(scope, verdict.ref, answer, holder)
   if (claim.status === 'claimed') {
     const { revision } = claim
+    // Of an earlier answer to this request, which was lost before it counted.
+    if (record?.mandates?.offers.some(({ decide }) => decide === 'deny'))
+      await takeDenialsBack(scope, record, { except: denial })
     const step = { ...auditNames({ ref: verdict.ref, call: site.call }), ...auditAnswer(verdict, answer) }
     if (kind === 'run')
       return runClaimed(scope, { ...settlement, holder, revision, messages, mayHaveRun: false, step })
@@ -82,7 +85,7 @@ async function settle(
     const decided = decidedBy(scope, answer, claims.scopes)
     return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided }
   }
-  if (denial !== undefined && VOID.includes(claim.status)) await takeDenialBack(scope, denial)
+  if (record && denial && VOID.includes(claim.status)) await takeDenialsBack(scope, record, { only: denial })
   if (claim.status === 'interrupted' && kind === 'run') return reclaim(scope, settlement, holder, messages)
   return settledBefore(scope, verdict, claim)
 }
@@ -202,7 +205,7 @@ async function contradiction(
   if (again.status === 'in-progress') return stillRunning(verdict)
   if (again.status !== 'repeat' && again.status !== 'interrupted') return unavailable(verdict)
   const stored = again.status === 'repeat' ? again.outcome : ({ type: 'interrupted' } as const)
-  if (isReplacement(stored)) return undefined
+  if (isReplacement(stored)) return replacedFirst(verdict)
   const outcome = stored.type === 'handed-out' ? handedOutOutcome() : restoreOutcome(stored)
   const decided = decidedBy(scope, first.answer, claims.scopes)
   // If the policy blocked this user's approval, that is no other answer: the same approval gets the same outcome.
@@ -212,6 +215,18 @@ async function contradiction(
   const refusal = refusalOf(verdict, 'approval-conflict', message, 'close')
   return { kind: 'result', site, outcome, decided, refusal }
 }
+
+/**
+ * The request was approved, and replaced because its preview had changed. Another approval leads to the request that replaced it, but whoever
+ * refuses the call must know that it can still be approved. Once the user has moved on, both are closed.
+ */
+function replacedFirst(verdict: VerifiedVerdict): Refusal | undefined {
+  if (verdict.decision === 'approve' || verdict.site.superseded) return undefined
+  return refusalOf(verdict, 'approval-conflict', REPLACED, 'open')
+}
+
+const REPLACED =
+  'This request was approved before. What the call would do had changed, so a new request has replaced it: answer that one.'
 
 async function reclaim(
   scope: RunScope,

@@ -118,8 +118,7 @@ async function signRecord(
 ): Promise<ApprovalRecord> {
   const { approvals, now } = scope.settings
   const { tool } = call
-  // Whole seconds, as in the token: a request that is sent again must be identical.
-  const issuedAt = Math.floor(now() / 1000) * 1000
+  const issuedAt = now()
   const expiresIn = tool.expiresIn ?? approvals.expiresIn
   const question = {
     owner: scope.owner,
@@ -133,7 +132,8 @@ async function signRecord(
     scopes: own.scopes ?? termsOf(tool).scopes,
     edits: tool.allowEdits ?? false,
     issuedAt,
-    expiresAt: expiresIn === 'never' ? NEVER : issuedAt + Math.ceil(expiresIn) * 1000,
+    // Whole seconds, as in the token: a request that is sent again must be identical.
+    expiresAt: expiresIn === 'never' ? NEVER : (Math.floor(issuedAt / 1000) + Math.ceil(expiresIn)) * 1000,
   }
   const binding = await bindingOf(scope, call, gate)
   const mandates = await offerMandates(scope, call, gate)

@@ -155,24 +155,30 @@ interface GrantingAnswer {
   /** The ledger's revision from the claim. */
   readonly revision: number
   readonly verdict: { readonly approvalId: string }
+  readonly record?: ApprovalRecord | undefined
   readonly mandate?: ChosenMandate | undefined
 }
 
 /**
  * Stores what an approval grants beyond its call: a session grant, keyed by the arguments that ran, or the mandate that was chosen. If that
- * fails, the answer counts for its call alone.
+ * fails, the answer counts for its call alone. `exceeded`: the user has chosen one mandate for several calls, and it does not cover this one.
  */
-export async function grantAnswered(scope: RunScope, granting: GrantingAnswer): Promise<void> {
-  if (scope.owner === null) return
+export async function grantAnswered(
+  scope: RunScope,
+  granting: GrantingAnswer,
+): Promise<'exceeded' | undefined> {
+  if (scope.owner === null) return undefined
   const { approvals, warn } = scope.settings
   const { call, revision } = granting
   try {
     const request = await grantRequest(scope, scope.owner, granting)
-    if (request === undefined) return
+    if (request === undefined) return undefined
     const granted = await approvals.ledger.grant({ ...request, approved: true, revision })
     if (granted.status === 'granted') await auditGranted(scope, granted.grant)
+    return granted.status === 'exceeded' ? granted.status : undefined
   } catch (error) {
     warn(`No session grant could be made for ${call.name}.`, error)
+    return undefined
   }
 }
 
@@ -184,12 +190,12 @@ export async function auditGranted(scope: RunScope, grant: Grant): Promise<void>
 async function grantRequest(
   scope: RunScope,
   owner: string,
-  { answer, call, verdict: { approvalId }, mandate }: GrantingAnswer,
+  { answer, call, record, verdict: { approvalId }, mandate }: GrantingAnswer,
 ): Promise<Omit<GrantRequest, 'approved'> | undefined> {
   if (mandate !== undefined) {
     const tool = { toolName: call.name, toolServer: call.tool.toolServer }
     const request = await mandateRequest({ owner, threadId: scope.threadId, ...tool }, mandate, approvalId)
-    return { ...request, call: await mandateCall(scope, call, approvalId) }
+    return { ...request, call: await mandateCall(scope, call, approvalId), askedAt: record?.issuedAt }
   }
   const isSession = answer.decision === 'approve' && answer.scope === 'session'
   return isSession ? grantKey(scope, owner, call) : undefined
@@ -235,10 +241,22 @@ export async function storeDenial(
   }
 }
 
-/** Removes a standing denial whose answer did not count. If that fails it stays, listed and revocable: better one refusal too many. */
-export async function takeDenialBack({ settings }: RunScope, { id, owner }: Grant): Promise<void> {
+/**
+ * Takes back the standing denials that were chosen with an answer that did not count: this one, or all of a request except the one that
+ * counted. If that fails they stay, listed and revocable: better one refusal too many.
+ */
+export async function takeDenialsBack(
+  { settings, owner }: RunScope,
+  { threadId, approvalId }: ApprovalRecord,
+  which: { readonly only: Grant } | { readonly except: Grant | undefined },
+): Promise<void> {
+  if (owner === null) return
+  const { ledger } = settings.approvals
   try {
-    await settings.approvals.ledger.revoke({ owner, id })
+    const stored = 'only' in which ? [which.only] : await ledger.list(owner, threadId)
+    const isVoid = ({ id, terms }: Grant) =>
+      'only' in which || (terms?.approvals?.includes(approvalId) && id !== which.except?.id)
+    for (const { id } of stored.filter(isVoid)) await ledger.revoke({ owner, id, approvalId })
   } catch (error) {
     settings.warn('A standing denial could not be taken back; it counts.', error)
   }

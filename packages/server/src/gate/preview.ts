@@ -90,15 +90,40 @@ interface ReadPreview {
 /** Reads what a tool returned: JSON, and small enough. */
 function readMade(made: unknown): ReadPreview {
   if (made === undefined) return noPreview('The tool gave none.')
+  if (isTooLarge(made)) return noPreview(TOO_LARGE)
   const written = canonicalJson(made)
   if (!written.ok) return noPreview(`The tool gave ${inWords(made)} that is not JSON: ${written.reason}.`)
   const { canonical } = written
   if (canonical.length > MAX_PREVIEW_BYTES || bytesOf(canonical) > MAX_PREVIEW_BYTES)
-    return noPreview(`It has more than ${MAX_PREVIEW_BYTES / 1024} KiB.`)
+    return noPreview(TOO_LARGE)
   // Parsed, so that what the tool does to its object later changes nothing.
   const value = JSON.parse(canonical)
   const preview = readPreview(value)
   return preview === value ? { value, text: canonical } : readMade(preview)
+}
+
+const TOO_LARGE = `It has more than ${MAX_PREVIEW_BYTES / 1024} KiB.`
+
+/** Whether a value surely has more bytes as JSON than a preview may have: found out without writing it, which could take seconds. */
+function isTooLarge(made: unknown): boolean {
+  let size = 0
+  const todo = [made]
+  while (todo.length > 0 && size <= MAX_PREVIEW_BYTES) {
+    const value = todo.pop()
+    if (typeof value === 'string') size += value.length
+    size += 1
+    if (Array.isArray(value)) size += value.length
+    if (size > MAX_PREVIEW_BYTES || typeof value !== 'object' || value === null) continue
+    if (ArrayBuffer.isView(value)) continue
+    // What is undefined is not written.
+    for (const key of Object.keys(value)) {
+      const member: unknown = Reflect.get(value, key)
+      if (member === undefined) continue
+      if (!Array.isArray(value)) size += key.length
+      todo.push(member)
+    }
+  }
+  return size > MAX_PREVIEW_BYTES
 }
 
 function noPreview(reason: string): ReadPreview {

@@ -30,7 +30,15 @@ import {
   stateAt,
   unavailable,
 } from './ledger-row.js'
-import { addMandate, findDenial, type MandateGrant, returnUse, useMandate } from './mandate-row.js'
+import {
+  addDenial,
+  addMandate,
+  findDenial,
+  type MandateGrant,
+  returnUse,
+  useMandate,
+  withoutApproval,
+} from './mandate-row.js'
 import type { Change, Row, RowStore, StoredRow } from './row-store.js'
 
 /** Limits of every ledger. */
@@ -184,11 +192,16 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
         // A copy: what is cached is decided by.
         const result = { status: 'granted', grant: copyOf(grant) } as const
         if (!isMandate(grant)) return { result, row: grantRow(grant), newest: maxGrants }
-        const left = addMandate(mandatesOf(row), grant, request.call, now)
-        if (left === 'full') return { result: FULL }
-        if (grant.approved) return { result, row: left && mandatesRow(left), newest: maxGrants }
+        if (grant.approved) {
+          const left = addMandate(mandatesOf(row), grant, request, now)
+          if (left === 'exceeded') return { result: EXCEEDED }
+          return { result, row: left && mandatesRow(left), newest: maxGrants }
+        }
+        const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
+        if (left === undefined) return { result: FULL }
         const more = row === undefined ? { rows: maxGrants, bytes: Number.MAX_SAFE_INTEGER } : undefined
-        return { result, row: left && denialsRow(left), room: more, whenFull: FULL }
+        const kept = { status: 'granted', grant: copyOf<Grant>(denial) } as const
+        return { result: kept, row: denialsRow(left), room: more, whenFull: FULL }
       })
     },
 
@@ -217,15 +230,19 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     },
 
     async revoke(selector) {
-      const { owner } = selector
-      await store.update(owner, [REVISION], () => ({ result: undefined, row: null }))
+      const { owner, approvalId } = selector
+      if (approvalId === undefined)
+        await store.update(owner, [REVISION], () => ({ result: undefined, row: null }))
       let removed = 0
       // Used up ones as well: a use that is given back must not bring one back.
       for (const grant of (await grantsOf(owner)).filter((one) => matches(one, selector))) {
         removed += await store.update(owner, [keyOf(grant)], ([row]) => {
           const before = row === undefined ? [] : grantsIn(row)
-          const left = before.filter(({ id }) => id !== grant.id).filter(isMandate)
-          if (left.length === before.length) return { result: 0 }
+          if (!before.some(({ id }) => id === grant.id)) return { result: 0 }
+          const left = before.filter(isMandate).flatMap((one) => {
+            if (one.id !== grant.id) return [one]
+            return approvalId === undefined ? [] : (withoutApproval(one, approvalId) ?? [])
+          })
           const rowOf = grant.approved ? mandatesRow : denialsRow
           return { result: 1, row: left.length === 0 ? null : rowOf(left) }
         })
@@ -267,6 +284,7 @@ const GRANTS = 'grants'
 const DENIALS = 'denials'
 
 const FULL = { status: 'full' } as const
+const EXCEEDED = { status: 'exceeded' } as const
 
 /** A random number, practically never used before. */
 function newRevision(): number {

@@ -40,13 +40,14 @@ export function takeGrant(
 
 /** Whether a grant matches a selector. */
 export function matches(grant: Grant, selector: GrantSelector): boolean {
-  const { owner, id, threadId, toolName, toolServer, scopeKey } = selector
+  const { owner, id, threadId, toolName, toolServer, scopeKey, approvalId } = selector
   return (
     owner === grant.owner &&
     (id === undefined || id === grant.id) &&
     (threadId === undefined || threadId === grant.threadId) &&
     (toolName === undefined || toolName === grant.toolName) &&
     (toolServer === undefined || toolServer === grant.toolServer) &&
-    (scopeKey === undefined || scopeKey === grant.scopeKey)
+    (scopeKey === undefined || scopeKey === grant.scopeKey) &&
+    (approvalId === undefined || grant.terms?.approvals?.includes(approvalId) === true)
   )
 }

@@ -47,6 +47,11 @@ export interface GrantRequest extends GrantKey {
   readonly terms?: MandateTerms | undefined
   /** The call that a mandate was chosen for: it counts, if it matches. */
   readonly call?: MandateCall | undefined
+  /**
+   * When the user was asked, in milliseconds since the epoch. A mandate with the same terms that was given after that is the one that is
+   * meant: it goes on, and its limits cover this call too.
+   */
+  readonly askedAt?: number | undefined
 }
 
 /** What a mandate lets through, or refuses. */
@@ -71,6 +76,8 @@ export interface Mandate extends MandateTerms {
   readonly lastUsedAt?: number | undefined
   /** The latest uses, each with its call and amount: those that can be given back. */
   readonly recent: readonly (readonly [callKey: string, amount: number])[]
+  /** Every approval that a denial was chosen with: it ends only once all of them have taken it back. */
+  readonly approvals?: readonly string[] | undefined
 }
 
 /** A call for which a mandate may be found. */
@@ -103,6 +110,8 @@ export type GrantResult =
   | { readonly status: 'revoked' }
   /** There is no room for another standing denial: none is dropped for it. */
   | { readonly status: 'full' }
+  /** The mandate is in force, and what is left of it does not cover the call, which must not start. */
+  | { readonly status: 'exceeded' }
   /** This ledger keeps no grants: the scope `session` counts as `once`. */
   | { readonly status: 'unsupported' }
 
@@ -114,4 +123,9 @@ export interface GrantSelector {
   readonly toolServer?: string | undefined
   readonly scopeKey?: string | undefined
   readonly id?: string | undefined
+  /**
+   * Standing denials that were chosen with this approval, whose answer did not count. They stay as far as other approvals have chosen them.
+   * This is no revocation: nothing in flight is voided.
+   */
+  readonly approvalId?: string | undefined
 }

@@ -1,6 +1,6 @@
 import { amountOf, spend } from '../mandates/budget.js'
 import { mayMeetAll, meetsAll } from '../mandates/constraint.js'
-import type { Grant, Mandate, MandateCall } from './grant.js'
+import type { Grant, GrantRequest, Mandate, MandateCall } from './grant.js'
 import { isLive } from './grant-row.js'
 
 /** A grant that is narrower than its tool. */
@@ -103,19 +103,58 @@ export function returnUse(
 }
 
 /**
- * The mandates, or the denials, with a new one, which replaces an earlier one with the same terms. The call that a mandate was chosen for
- * counts, if it matches. Undefined if it was added before, for the same approval; `full` if it is a denial without room.
+ * The mandates with a new one, which replaces an earlier one with the same terms: unless the user was asked before that was given, and has
+ * chosen the same one for several calls. The call that it was chosen for counts, if it matches. Undefined if nothing changes, as for the same
+ * approval again.
  */
 export function addMandate(
   mandates: readonly MandateGrant[],
   grant: MandateGrant,
-  call: MandateCall | undefined,
+  { call, askedAt = Number.POSITIVE_INFINITY }: Pick<GrantRequest, 'call' | 'askedAt'>,
   now: number,
-): readonly MandateGrant[] | 'full' | undefined {
+): readonly MandateGrant[] | 'exceeded' | undefined {
   const { approvalId } = grant.terms
+  const same = mandates.find((one) => one.scopeKey === grant.scopeKey && now < one.expiresAt)
+  if (same !== undefined && same.terms.approvalId !== approvalId && askedAt <= same.grantedAt) {
+    if (call === undefined || !meetsAll(call.input, same.terms.where)) return undefined
+    if (same.terms.recent.some(([key]) => key === call.callKey)) return undefined
+    const more = applies(same, call, now) ? charged(same, call, now) : undefined
+    return more === undefined ? 'exceeded' : mandates.map((one) => (one === same ? more : one))
+  }
   if (mandates.some(({ terms }) => terms.approvalId === approvalId)) return undefined
-  const first = call && grant.approved && applies(grant, call, now) ? charged(grant, call, now) : undefined
+  const first = call && applies(grant, call, now) ? charged(grant, call, now) : undefined
   const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
-  if (!grant.approved && others.length >= MAX_MANDATES) return 'full'
   return [...others, first ?? grant].slice(-MAX_MANDATES)
+}
+
+/**
+ * The denials with a new one, and that one as it is then. One with the same terms stays and, if need be, ends later: the answer of either
+ * approval may turn out not to count. `left` is undefined if there is no room.
+ */
+export function addDenial(
+  denials: readonly MandateGrant[],
+  grant: MandateGrant,
+  now: number,
+): { readonly stored: MandateGrant; readonly left: readonly MandateGrant[] | undefined } {
+  const live = denials.filter((one) => now < one.expiresAt)
+  const { approvalId } = grant.terms
+  const known = live.find((one) => one.scopeKey === grant.scopeKey)
+  const { approvals = [] } = known?.terms ?? {}
+  const isNew = !approvals.includes(approvalId) && approvals.length < MAX_RECENT
+  const base = known ?? grant
+  const stored = {
+    ...base,
+    expiresAt: Math.max(base.expiresAt, grant.expiresAt),
+    terms: { ...base.terms, approvals: isNew ? [...approvals, approvalId] : approvals },
+  }
+  if (known !== undefined) return { stored, left: live.map((one) => (one === known ? stored : one)) }
+  return { stored, left: live.length < MAX_MANDATES ? [...live, stored] : undefined }
+}
+
+/** A denial without an approval that has taken it back; undefined if no other has chosen it. One that is too common to be counted stays. */
+export function withoutApproval(grant: MandateGrant, approvalId: string): MandateGrant | undefined {
+  const { approvals = [] } = grant.terms
+  if (approvals.length >= MAX_RECENT) return grant
+  const left = approvals.filter((one) => one !== approvalId)
+  return left.length === 0 ? undefined : { ...grant, terms: { ...grant.terms, approvals: left } }
 }

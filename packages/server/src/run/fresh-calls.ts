@@ -38,18 +38,24 @@ export type FreshDecision =
       /** The standing denial that refuses it. */
       readonly decided?: ApprovalDecided | undefined
     }
-  /** `granted`: the session grant or mandate, which is used when the call starts. */
   | {
       readonly kind: 'run'
       readonly call: ReadyCall
       readonly tool: AnyServerTool
+      /** The session grant or mandate, which is used when the call starts. */
       readonly granted: Grant | undefined
       /** What the tool's own rule returned; undefined if the policy decided instead. */
       readonly needed: boolean | undefined
       /** What the tool itself requires approval for, discovered when it ran without one. */
       readonly required?: ApprovalRequiredError | undefined
     }
-  | { readonly kind: 'client'; readonly call: ReadyCall }
+  /** `isStanding`: a standing decision of the user's may apply to it, so {@link handOutFresh} has to check it again. */
+  | {
+      readonly kind: 'client'
+      readonly call: ReadyCall
+      readonly needed: boolean | undefined
+      readonly isStanding: boolean
+    }
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
 
 /** Decides about a new call, once: it is refused, runs, is left to the client, or needs approval. */
@@ -69,9 +75,8 @@ export async function decideFresh(
   const gate = await decideGate(call, context, { policy: approvals.policy, warn, leave: scope.leave })
   await recordShadow(scope, call, context, gate)
   if (gate.kind === 'block') return refused(proposed, failed('denied', gate.reason))
-  // A client tool starts when it is handed out, so it uses the grant now; a server tool uses it when it starts.
-  const isClients = call.tool.location === 'client'
-  const standing = await standingPermission(scope, call, gate, isClients ? 'use' : 'look')
+  // It is used when the call starts: for a client tool, when it is handed out.
+  const standing = await standingPermission(scope, call, gate, 'look')
   if (standing.kind === 'denied') {
     const { grant } = standing
     const refusal = refused(proposed, failed('denied', reasonOfDenial(grant)))
@@ -83,10 +88,7 @@ export async function decideFresh(
     case 'run':
       return cleared(call, undefined, decision.approved ? undefined : false)
     case 'ask': {
-      if (standing.kind === 'granted') {
-        if (isClients) await auditGrant(scope, call, standing.grant)
-        return cleared(call, standing.grant, true)
-      }
+      if (standing.kind === 'granted') return cleared(call, standing.grant, true)
       const { approvalId } = proposed
       const own = approvalId === undefined ? {} : { approvalId, scopes: ['once' as const] }
       const asking = await requestApproval(scope, call, context, own)
@@ -122,7 +124,8 @@ function refused(
 
 function cleared(call: ReadyCall, granted: Grant | undefined, needed: boolean | undefined): FreshDecision {
   const { tool } = call
-  return tool.location === 'server' ? { kind: 'run', call, tool, granted, needed } : { kind: 'client', call }
+  if (tool.location === 'server') return { kind: 'run', call, tool, granted, needed }
+  return { kind: 'client', call, needed, isStanding: granted !== undefined || tool.mandates !== undefined }
 }
 
 export type FreshResult =
@@ -208,6 +211,34 @@ export async function runFresh(
     logThrown(scope.settings.warn, execution.error, name, toolCallId)
   }
   return { kind: 'outcome', outcome: outcomeOf(execution), decided: used && decidedByGrant(used.grant) }
+}
+
+/**
+ * Hands a client tool's call out, once the other calls of its step have ended: a policy, a revocation or a standing denial from before then
+ * counts. After that nobody can call it back.
+ */
+export async function handOutFresh(
+  scope: RunScope,
+  { call, needed }: Extract<FreshDecision, { kind: 'client' }>,
+  messages: readonly Message[],
+): Promise<FreshResult | { readonly kind: 'client' }> {
+  const { approvals, warn } = scope.settings
+  const context = gateContext(scope, call.id, messages)
+  const { policy } = approvals
+  const asked = decideGate(call, context, { policy, warn, needed, leave: scope.leave })
+  const gate = await asked.catch(unlessLeft)
+  if (gate === undefined || scope.leave.aborted) return { kind: 'outcome', outcome: notRun() }
+  if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
+  const standing = await standingPermission(scope, call, gate, 'use')
+  if (standing.kind === 'denied') {
+    const { grant } = standing
+    const outcome = failed('denied', reasonOfDenial(grant))
+    return { kind: 'outcome', outcome, decided: decidedByGrant(grant) }
+  }
+  if (standing.kind !== 'granted' && (gate.kind === 'ask' || standing.kind === 'unknown'))
+    return askNow(scope, call, context, undefined)
+  if (gate.kind === 'ask' && standing.kind === 'granted') await auditGrant(scope, call, standing.grant)
+  return { kind: 'client' }
 }
 
 const NONE: Permission = { kind: 'none' }

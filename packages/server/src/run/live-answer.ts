@@ -94,5 +94,5 @@ async function carryOut(
   if (outcome.kind !== 'open') return { ...outcome, refusal }
   return outcome.request.approval.id === request.approval.id
     ? { refusal, ...outcome, request }
-    : { kind: 'asked-again', site, request: outcome.request }
+    : { kind: 'asked-again', site, request: outcome.request, refusal }
 }

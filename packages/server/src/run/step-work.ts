@@ -9,7 +9,7 @@ import { type ProviderMetadata, providerOf } from '../model/model.js'
 import type { ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
 import { emitRefusal, emitRequest, emitResult, readyEvent } from './emit.js'
-import { type FreshDecision, runFresh } from './fresh-calls.js'
+import { type FreshDecision, type FreshResult, handOutFresh, runFresh } from './fresh-calls.js'
 import { awaitAnswer } from './live-answer.js'
 import type { StepWriter } from './step-writer.js'
 
@@ -21,6 +21,7 @@ export class StepWork {
   /** Calls that the provider has just been allowed to run. */
   readonly forwarded = new Map<string, Forwarded>()
   readonly #running: Promise<void>[] = []
+  readonly #toHandOut: Extract<FreshDecision, { kind: 'client' }>[] = []
   readonly #failed = new AbortController()
   /** Ends the wait for the user over a live channel. */
   readonly #waitSignal: AbortSignal
@@ -54,7 +55,9 @@ export class StepWork {
       case 'refused':
         return this.settle(id, decision.outcome, decision)
       case 'client':
-        return this.leaveToClient(id)
+        if (decision.isStanding) this.#toHandOut.push(decision)
+        else this.leaveToClient(id)
+        return
       case 'ask':
         return this.#begin(this.#ask(decision.request))
       case 'run':
@@ -84,6 +87,15 @@ export class StepWork {
     await Promise.all(this.#running)
   }
 
+  /** Hands out the client tools that need a last check, once nothing else of the step runs. A step that fails or stops hands out none. */
+  async handOut(): Promise<void> {
+    for (const decision of this.#toHandOut)
+      this.#begin(
+        handOutFresh(this.scope, decision, this.history).then((end) => this.#end(decision.call.id, end)),
+      )
+    await this.done()
+  }
+
   #begin(work: Promise<void>): void {
     this.#running.push(work.catch((error: unknown) => this.fail(error)))
   }
@@ -92,7 +104,13 @@ export class StepWork {
     const result = await this.scope.limit(() =>
       runFresh(this.scope, decision, this.history, this.writer.messageId),
     )
+    return this.#end(id, result)
+  }
+
+  async #end(id: string, result: FreshResult | { readonly kind: 'client' }): Promise<void> {
     switch (result.kind) {
+      case 'client':
+        return this.leaveToClient(id)
       case 'outcome':
         return this.settle(id, result.outcome, result)
       case 'ask':

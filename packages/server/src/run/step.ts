@@ -126,6 +126,8 @@ class Step {
     await this.#writer.close(output?.verdict)
     for (const source of this.#sources) await this.#scope.emit(source)
     await this.#work.done()
+    if (this.#ending(this.#scope.stop.aborted, this.#work.failure).kind === 'finished')
+      await this.#work.handOut()
     const { results, asked, clientCalls, forwarded, failure } = this.#work
     const stopped = this.#scope.stop.aborted
     if (failure === undefined || stopped) await this.#abandonOpenCalls()

@@ -1,4 +1,4 @@
-import { CountersignError, type ErrorCode } from '@countersign/core'
+import { asString, CountersignError, type ErrorCode } from '@countersign/core'
 
 /** The method of an agent in which an error occurred. */
 export type AgentMethod = 'generate' | 'stream'
@@ -54,9 +54,17 @@ export function isToolError(value: unknown): value is ToolError {
 
 /** What the model and the user learn of an error that a tool threw. */
 export function toldOf(error: unknown, toolName: string, toolCallId: string): string {
-  return isToolError(error)
-    ? error.message
-    : `The tool ${toolName} failed. The log of the server has the cause, under ${toolCallId}.`
+  const told = isToolError(error) ? messageOf(error) : undefined
+  return told ?? `The tool ${toolName} failed. The log of the server has the cause, under ${toolCallId}.`
+}
+
+/** A tool can make it anything, even something that throws when it is read. */
+function messageOf(error: ToolError): string | undefined {
+  try {
+    return asString(error.message)
+  } catch {
+    return undefined
+  }
 }
 
 export function invalidTool(

@@ -2,7 +2,18 @@ import { mandateLimits } from '@countersign/client/ui'
 import type { OfferedMandate } from '@countersign/core'
 import { grantsResponse, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
-import { answer, call, collect, counted, input, refusals, say, testAgent, user } from '../support.js'
+import {
+  answer,
+  call,
+  collect,
+  counted,
+  input,
+  refusals,
+  requests,
+  say,
+  testAgent,
+  user,
+} from '../support.js'
 import { bill, offers, openChat } from './chat.js'
 
 const never = { approved: false, mandate: 'never' }
@@ -75,6 +86,91 @@ test('W12 another answer that came first leaves no standing denial', async () =>
   expect(refusals(events)).toMatchObject([{ code: 'approval-conflict' }])
   expect(await chat.list()).toEqual([])
 })
+
+test('W12 a standing denial of a request that was replaced is refused, and the user is shown the request that replaced it', async () => {
+  let effect = 'one'
+  const preview = () => ({ kind: 'text', text: effect }) as const
+  const chat = openChat({ tool: { ...Object(large), preview } })
+  const asked = await chat.propose([bill(500, 'mallory')])
+  effect = 'two'
+  const resume = asked.asked.map((one) => answer(one, { approved: true }))
+  const [second] = requests(await collect(chat.agent, input(chat.history(), { resume }), { context }))
+  const late = await chat.reply(asked, never)
+  expect(refusals(late.events)).toMatchObject([{ code: 'approval-conflict' }])
+  expect(late.asked).toEqual([second])
+  expect([await chat.list(), chat.runs]).toEqual([[], []])
+  await chat.reply(late, never)
+  expect(await chat.list()).toMatchObject([{ approved: false }])
+  expect(chat.runs).toEqual([])
+})
+
+test.each([
+  ['another answer comes first', { approved: true }],
+  ['its request expires', undefined],
+])(
+  'W12 a standing denial that was chosen before stays when the same one is chosen again and %s',
+  async (_, other) => {
+    let now = 1e12
+    let meanwhile: (() => Promise<unknown>) | undefined
+    const confirm = async () => {
+      const work = meanwhile
+      meanwhile = undefined
+      await work?.()
+      return true
+    }
+    const chat = openChat({ now: () => now, tool: large, approvals: { confirm } })
+    const { asked } = await chat.propose([bill(500, 'mallory'), bill(600, 'mallory')])
+    const history = chat.history()
+    const send = (which: number, payload: object, runId: string) => {
+      const resume = asked.slice(which, which + 1).map((one) => answer(one, { approved: false, ...payload }))
+      return collect(chat.agent, input(history, { runId, resume }), { context })
+    }
+    await send(0, never, 'first')
+    meanwhile = async () => {
+      if (other === undefined) now += 86_400_000
+      else await send(1, other, 'other')
+    }
+    expect(refusals(await send(1, never, 'late'))).toHaveLength(1)
+    expect(await chat.list()).toMatchObject([{ approved: false }])
+    await chat.propose([bill(1, 'mallory')])
+    expect(chat.runs).toEqual([])
+  },
+)
+
+test.each(['claim', 'grant'] as const)(
+  'W12 after a denial that did not count, because the ledger failed (%s), the one that is chosen then is the only one',
+  async (failing) => {
+    const memory = memoryLedger()
+    let isDown = true
+    const failOnce = () => {
+      if (!isDown) return
+      isDown = false
+      throw new Error('lost')
+    }
+    const ledger: typeof memory = {
+      ...memory,
+      id: memory.id,
+      async claim(...given) {
+        if (failing === 'claim' && given[1].decision === 'deny') failOnce()
+        return memory.claim(...given)
+      },
+      async grant(request) {
+        const granted = await memory.grant(request)
+        if (failing === 'grant') failOnce()
+        return granted
+      },
+    }
+    const one = { label: 'Never 500', where: [{ field: 'amount', is: 500 }], decide: 'deny' } as const
+    const mandates = () => [{ ...one, id: 'big' }, ...offers]
+    const chat = openChat({ ledger, warn: () => {}, tool: { ...Object(large), mandates } })
+    const asked = await chat.propose([bill(500, 'mallory')])
+    expect(refusals((await chat.reply(asked, { ...never, mandate: 'big' })).events)).toHaveLength(1)
+    expect(refusals((await chat.reply(asked, never)).events)).toEqual([])
+    expect((await chat.list()).map(({ terms }) => terms?.label)).toEqual(['Never pay Mallory'])
+    await chat.propose([bill(1, 'mallory')])
+    expect(chat.runs).toEqual([])
+  },
+)
 
 test('W12 a revocation of something else does not void a standing denial', async () => {
   let isFirst = true

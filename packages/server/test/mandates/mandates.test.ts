@@ -491,7 +491,8 @@ test('without a user, and with a ledger that keeps none, no mandate is offered',
 })
 
 test('choosing the same mandate again starts it anew, and another one comes beside it', async () => {
-  const chat = openChat()
+  let time = 1e12
+  const chat = openChat({ now: () => ++time })
   await chat.reply(await chat.propose([bill(150)]), choose('acme'))
   await chat.reply(await chat.propose([bill(100)]), choose('acme'))
   await chat.reply(await chat.propose([bill(100, 'globex')]), choose('small'))
@@ -557,3 +558,57 @@ test('W7 a scopeKey that fails makes no session approval, and stops neither an a
   expect((await chat.propose([bill(3, 'mallory')])).asked).toEqual([])
   expect(chat.runs).toEqual([bill(1)])
 })
+
+test.each([
+  ['expired', { expiresIn: 60 }],
+  ['used up', { uses: 2 }],
+])('W10 an old answer that is repeated does not bring back a mandate that has %s', async (_, limits) => {
+  let now = 1e12
+  let isBroken = true
+  const mandates = () => [{ id: 'm', label: 'Pay', where: [], ...limits }]
+  const execute = ({ amount }: { amount: number }) => {
+    if (amount !== 60 || !isBroken) return 'paid'
+    isBroken = false
+    throw new Error('lost')
+  }
+  const tool = { mandates, execute, idempotent: true, failureMode: 'throw' } as never
+  const chat = openChat({ now: () => now, tool, warn: () => {} })
+  const { asked } = await chat.propose([bill(60), bill(10)])
+  const history = chat.history()
+  const send = (which: number, runId: string) => {
+    const resume = asked.slice(which, which + 1).map((one) => answer(one, choose('m')))
+    return collect(chat.agent, input(history, { runId, resume }), { context: { subject: 'ann' } })
+  }
+  await send(0, 'first')
+  // The same mandate is chosen anew, so that the first answer has no mandate left in the ledger.
+  await send(1, 'second')
+  await chat.propose([bill(3)])
+  now += 3_600_000
+  expect((await chat.propose([bill(4)])).asked).toHaveLength(1)
+  await send(0, 'again')
+  expect(chat.runs).toContainEqual(bill(60))
+  expect(await chat.list()).toEqual([])
+  expect((await chat.propose([bill(5)])).asked).toHaveLength(1)
+})
+
+test.each([
+  ['a budget', { budget: { field: 'amount', total: 100, unit: 'EUR' } }, [80, 80], [80, 20]],
+  ['uses', { uses: 2 }, [1, 1, 1, 1], [1, 1]],
+] as const)(
+  'W9 what starts never exceeds %s that is chosen for several calls at once',
+  async (_, limit, amounts, ran) => {
+    const mandates = () => [{ id: 'm', label: 'Pay', where: [], ...limit }]
+    let time = 1e12
+    const chat = openChat({ now: () => ++time, tool: { mandates } })
+    const asked = await chat.propose(amounts.map((amount) => bill(amount)))
+    const { results } = await chat.reply(asked, choose('m'))
+    expect(results.filter(({ own }) => Object(own).code === 'approval-stale').length).toBeGreaterThan(0)
+    const more = await chat.propose([bill(20)])
+    expect(chat.runs.map((one) => Object(one).amount)).toEqual(ran)
+    expect(more.asked).toHaveLength('uses' in limit ? 1 : 0)
+    // Asked anew, the user can choose it anew.
+    const anew = 'uses' in limit ? more : await chat.propose([bill(30)])
+    await chat.reply(anew, choose('m'))
+    expect(chat.runs).toHaveLength(ran.length + 1)
+  },
+)

@@ -111,8 +111,11 @@ test('V4 the answer to the request that was replaced gets no outcome of its own:
   const repeated = await collect(agent, input(history, { resume: [yes(first)] }))
   expect(types(repeated)).toEqual(['RUN_STARTED', 'CUSTOM approval-requested', 'RUN_FINISHED'])
   expect(requests(repeated)).toEqual([second])
-  // Neither does the contrary answer.
+  // Neither does the contrary answer, but whoever gave it is told that the call can still be approved.
   const denied = await collect(agent, input(history, { resume: [yes(first, { approved: false })] }))
+  expect(refusals(denied)).toMatchObject([
+    { code: 'approval-conflict', message: expect.stringContaining('a new request has replaced it') },
+  ])
   expect(requests(denied)).toEqual([second])
   expect(results(denied)).toEqual([])
   expect(made.runs).toEqual([])
@@ -246,11 +249,30 @@ test('V6 drift ten times in a row is bounded, and ends with a clear reason, with
   }
 })
 
+const unreadable = () => {
+  throw new Error('db://secret')
+}
+
 const failing: readonly [name: string, preview: () => unknown, reason: RegExp][] = [
   ['throws', () => Promise.reject(new Error('db://secret')), /^The tool write failed\. .*call_1/],
   ['says why', () => Promise.reject(new ToolError('The file is gone.')), /^The file is gone\.$/],
   ['hangs', () => new Promise(() => {}), /within 20 ms/],
   ['is too large', () => ({ kind: 'text', text: 'x'.repeat(256 * 1024) }), /256 KiB/],
+  [
+    'is so large that it is not even read',
+    () => ({ kind: 'list', items: Object.defineProperty(Array(300_000).fill(''), 5, { get: unreadable }) }),
+    /256 KiB/,
+  ],
+  [
+    'says why in a message that cannot be read',
+    () => Promise.reject(Object.defineProperty(new ToolError(''), 'message', { get: unreadable })),
+    /^The tool write failed\./,
+  ],
+  [
+    'says why in a message that is no text',
+    () => Promise.reject(Object.defineProperty(new ToolError(''), 'message', { value: { a: 1n } })),
+    /^The tool write failed\./,
+  ],
   ['is not JSON', () => ({ kind: 'json', value: new Date() }), /not JSON/],
   ['is a function', () => () => 1, /not JSON/],
   ['is nothing', () => undefined, /gave none/],

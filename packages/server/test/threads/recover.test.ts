@@ -71,11 +71,11 @@ test('recover() goes on after a thread that cannot be read: it reports it, count
   }))
   expect(await agent.recover()).toBe(2)
   expect(warnings).toEqual(['The run of the thread "broken" could not be recovered.'])
-  expect(await states()).toEqual(['free cancelled', expect.stringContaining('held'), 'free cancelled'])
+  expect(await states()).toEqual(['free error', expect.stringContaining('held'), 'free error'])
   isBroken = false
   await sleep(5)
   expect(await agent.recover()).toBe(1)
-  expect(await states()).toEqual(['free cancelled', 'free cancelled', 'free cancelled'])
+  expect(await states()).toEqual(['free error', 'free error', 'free error'])
 })
 
 test('recover() with a limit goes on behind the oldest threads, which cannot be recovered', async () => {
@@ -110,7 +110,7 @@ test('recover() goes on after a thread whose calls cannot be closed', async () =
   }))
   expect(await agent.recover()).toBe(2)
   expect(warnings).toEqual(['The run of the thread "broken" could not be recovered.'])
-  expect((await states()).filter((state) => state === 'free cancelled')).toHaveLength(2)
+  expect((await states()).filter((state) => state === 'free error')).toHaveLength(2)
 })
 
 test('recover() says nothing of a thread that another process takes, or its user removes, meanwhile', async () => {

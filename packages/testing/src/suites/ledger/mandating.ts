@@ -194,6 +194,54 @@ export function mandating(spec: Spec, expect: Expect): void {
     expect(await ledger.revoke({ owner: 'alice' })).toEqual(65)
   })
 
+  spec(
+    'W12 a denial ends once every approval that chose it has taken it back, or its user revokes it',
+    async (bench) => {
+      if (!keeps(bench)) return
+      const { ledger, others, record } = bench
+      const deny = (approvalId: string, ttl?: number) =>
+        ledger.grant({
+          ...{ ...tool, scopeKey: 'never', approved: false, ttl },
+          terms: { label: 'Never', where: [], tool: 'v1', approvalId },
+        })
+      const first = await deny('a1', 1000)
+      const id = first.status === 'granted' ? first.grant.id : undefined
+      await deny('a1', 1000)
+      bench.advance(500)
+      const second = await deny('a2', 1000)
+      expect(second.status === 'granted' && second.grant.id).toEqual(id)
+      bench.advance(600)
+      await ledger.issue(record)
+      const claim = await ledger.claim(record, { ...approve, mandate: 'm' }, 'h1', LEASE)
+      await atOnce(4, (index) =>
+        others[index % others.length]?.revoke({ owner: 'alice', id, approvalId: 'a2' }),
+      )
+      await ledger.revoke({ owner: 'alice', id, approvalId: 'unknown' })
+      expect((await ledger.list('alice')).map((one) => one.id)).toEqual([id])
+      await ledger.revoke({ owner: 'alice', id, approvalId: 'a1' })
+      expect(await ledger.list('alice')).toEqual([])
+      // To take one back is no revocation.
+      const revision = claim.status === 'claimed' ? claim.revision : undefined
+      expect((await ledger.grant(given({ revision }))).status).toEqual('granted')
+      await deny('a3')
+      await deny('a4')
+      expect(await ledger.revoke({ owner: 'alice' })).toEqual(2)
+      expect(await ledger.list('alice')).toEqual([])
+    },
+  )
+
+  spec('W12 one approval stores each denial that is chosen with it', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger } = bench
+    for (const to of ['acme', 'globex'])
+      await ledger.grant({
+        ...{ ...tool, scopeKey: to, approved: false },
+        terms: { label: to, where: [{ field: 'to', is: to }], tool: 'v1', approvalId: 'a1' },
+      })
+    for (const to of ['acme', 'globex'])
+      expect((await use(ledger, paying(1, { input: { to } })))?.terms?.label).toEqual(to)
+  })
+
   spec('what a ledger returns of a mandate is a copy: to change it changes nothing', async (bench) => {
     if (!keeps(bench)) return
     const { ledger } = bench
@@ -222,6 +270,31 @@ export function mandating(spec: Spec, expect: Expect): void {
     )
     expect(await rest(ledger)).toEqual([{ usesLeft: 5, spent: 0, used: 0 }])
   })
+
+  spec(
+    'W9 the same mandate, chosen for calls that were asked about before it was given, covers them all or not',
+    async (bench) => {
+      if (!keeps(bench)) return
+      const { ledger, others } = bench
+      const first = await ledger.grant(given({ uses: 3, call: paying(50), askedAt: 0 }))
+      const grantedAt = first.status === 'granted' ? first.grant.grantedAt : 0
+      const also = (approvalId: string, call: MandateCall, askedAt = grantedAt) => ({
+        ...given({ uses: 3, call, askedAt }),
+        terms: { ...given().terms, approvalId } as GrantRequest['terms'],
+      })
+      const same = also('a2', paying(40))
+      await atOnce(4, (index) => others[index % others.length]?.grant(same))
+      expect(await rest(ledger)).toEqual([{ usesLeft: 1, spent: 90, used: 2 }])
+      expect(await ledger.grant(also('a3', paying(11)))).toEqual({ status: 'exceeded' })
+      expect((await ledger.grant(also('a4', paying(10)))).status).toEqual('granted')
+      expect(await ledger.grant(also('a5', paying(0)))).toEqual({ status: 'exceeded' })
+      expect((await ledger.grant(also('a6', paying(1, { input: { to: 'globex' } })))).status).toEqual(
+        'granted',
+      )
+      await ledger.grant(also('a7', paying(60), grantedAt + 1))
+      expect(await rest(ledger)).toEqual([{ usesLeft: 2, spent: 60, used: 1 }])
+    },
+  )
 
   spec('an answer with another mandate is another answer', async ({ ledger, record }) => {
     await ledger.issue(record)
