@@ -18,6 +18,9 @@ const slow = [
   'memory/',
   'client/leaks',
   'machines/',
+  'rounds/',
+  'chaos/',
+  'redis/test/',
   'explore',
   'browser/',
 ]

@@ -88,9 +88,9 @@ test('recover() with a limit goes on behind the oldest threads, which cannot be 
   expect(await agent.recover({ limit: 1 })).toBe(1)
   expect(warnings).toHaveLength(2)
   const held = expect.stringContaining('held')
-  expect(await states()).toEqual([held, held, 'free cancelled', held])
+  expect(await states()).toEqual([held, held, 'free error', held])
   expect(await agent.recover({ limit: 1 })).toBe(1)
-  expect(await states()).toEqual([held, held, 'free cancelled', 'free cancelled'])
+  expect(await states()).toEqual([held, held, 'free error', 'free error'])
 })
 
 test('recover() takes a limit from 1 to 1,000', async () => {
