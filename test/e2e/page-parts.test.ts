@@ -166,6 +166,17 @@ test('words: a decision names its reason kind, changes and scope', () => {
   )
 })
 
+test('words: after a reload an edited call says that its arguments are shown without the changes', () => {
+  const approval = { id: 'p', needsApproval: true, options: ['deny', 'once'] } as const
+  const call = part({ state: 'complete', approval })
+  const decided = { decision: 'approve', by: 'person', edited: true, at: '2026-01-01T00:00:00.000Z' }
+  const metadata = { countersign: { decided } }
+  const result = { type: 'tool-result', id: 'r', toolCallId: call.id, content: '1', metadata } as const
+  expect(decisionOf(call, [{ id: 'm', role: 'assistant', parts: [call, result] }])).toBe(
+    'You approved this with changes. The arguments shown are those before the changes',
+  )
+})
+
 test('words: an answer whose arrival is unknown is not shown as sent', () => {
   const approval = {
     id: 'p',

@@ -206,7 +206,7 @@ function addressOf(person: string): string {
 function pathList(text: string): string[] {
   const paths = text
     .split(/\s*,\s*(?:and\s+)?|\s+and\s+/)
-    .map((path) => unquote(path.replace(/^the file /i, '')))
+    .map((path) => unquote(path.replace(/^(?:delete |remove )?(?:the file )?/i, '')))
   return [...new Set(paths.filter((path) => path !== ''))]
 }
 

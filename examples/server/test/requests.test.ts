@@ -25,6 +25,7 @@ const understood: [string, Request[]][] = [
   ['rename todo.md to tasks.md', [{ kind: 'move', from: 'todo.md', to: 'tasks.md' }]],
   ['move a.txt to old/a.txt', [{ kind: 'move', from: 'a.txt', to: 'old/a.txt' }]],
   ['delete a.txt, b.txt and c.txt', [{ kind: 'delete', paths: ['a.txt', 'b.txt', 'c.txt'] }]],
+  ['delete a.txt and delete b.txt', [{ kind: 'delete', paths: ['a.txt', 'b.txt'] }]],
   ['delete logs/*.log', [{ kind: 'delete', paths: ['logs/*.log'] }]],
   ['could you clean up the logs, please?', [{ kind: 'tidy-logs' }]],
   ['reset the workspace', [{ kind: 'restore' }]],

@@ -79,6 +79,11 @@ export function answeringInTheThread({ spec, open }: Bench): void {
         .waitFor()
       await settled()
       expect(await demo.read('door.txt')).toBe('Back at one.')
+      await page.reload()
+      // the page no longer knows what the arguments became
+      await cards('write_file')
+        .filter({ hasText: 'The arguments shown are those before the changes.' })
+        .waitFor()
       expect(demo.complaints).toEqual([])
     },
   )

@@ -15,10 +15,12 @@ export function decisionOf(part: ToolCallPart, messages: readonly UIMessage[]): 
   if (own !== undefined) return own
   const message = messages.find(({ parts }) => parts.includes(part))
   const entry = message && approvalHistory([message]).find(({ toolCallId }) => toolCallId === part.id)
-  if (part.approval !== undefined)
-    return entry?.by === 'person'
-      ? ownDecision({ ...part, approval: answerIn(entry, part.approval) })
-      : undefined
+  if (part.approval !== undefined) {
+    if (entry?.by !== 'person') return undefined
+    const decision = ownDecision({ ...part, approval: answerIn(entry, part.approval) })
+    // The server tells that they were edited, not what they became.
+    return entry.edited ? `${decision}. The arguments shown are those before the changes` : decision
+  }
   if (entry?.mandate === undefined) return undefined
   const { text } = displayText(entry.mandate.label, { multiline: false })
   return `${entry.decision === 'deny' ? 'Refused' : 'Allowed'} beforehand (${text})`

@@ -142,9 +142,9 @@ async function previewBefore(
 }
 
 /**
- * Decides about a call without an approval request. Approval was not requested, so it may have run or been handed to a page at once, and
- * its result was lost: whatever its tool requires now, it may not have then, and only a step's own preparation may know the tool. Only
- * what no tool could be called with has not run: arguments that are no JSON, a reserved name. A client tool that still needs no approval is left to the page.
+ * Decides about a call without an approval request. It may have run, or been handed to a page, and its result was lost: what its tool requires
+ * now may differ from what it required then, and the tool may have belonged to one step. A call has certainly not run if no tool could have
+ * taken it: its arguments are no JSON, or its name is reserved. A client tool that still needs no approval is left to the page.
  */
 async function decideUnasked(
   scope: RunScope,
