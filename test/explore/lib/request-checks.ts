@@ -31,7 +31,7 @@ function newsOf(facts: Facts, { number, input, cause }: ServedRun) {
     users: userTexts(input).filter((text) => !known.has(text)).length,
     answers: fresh.filter(({ status }) => status === 'resolved').length,
     cancelled: fresh.filter(({ status }) => status === 'cancelled').length,
-    outputs: toolResults(input).filter((id) => facts.toolRuns.has(id) && !results.has(id)).length,
+    outputs: clientResults(facts, input).filter((id) => !results.has(id)).length,
     again: cause === 'retry',
   }
 }
@@ -139,6 +139,16 @@ function checkResults(facts: Facts, input: RunAgentInput): void {
 export function userTexts({ messages }: RunAgentInput): string[] {
   return messages.flatMap((message) =>
     message.role === 'user' && typeof message.content === 'string' ? [message.content] : [],
+  )
+}
+
+/** What client tools gave, and those that were stopped, which may be before they began. */
+function clientResults({ toolRuns }: Facts, { messages }: RunAgentInput): string[] {
+  return messages.flatMap((message) =>
+    message.role === 'tool' &&
+    (toolRuns.has(message.toolCallId) || message.error?.startsWith('It was stopped'))
+      ? [message.toolCallId]
+      : [],
   )
 }
 
