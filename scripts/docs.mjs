@@ -24,7 +24,7 @@ async function writeReference() {
     tsconfig: join(root, 'tsconfig.json'),
     // types are checked in a separate step
     skipErrorChecking: true,
-    // a placeholder until there is a public repository; CONTRIBUTING.md names it
+    // a placeholder until there is a public repository; docs/releases.md names it
     sourceLinkTemplate: 'https://github.com/OWNER/countersign/blob/main/packages/{path}#L{line}',
     disableGit: true,
     gitRevision: 'main',

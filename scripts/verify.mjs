@@ -1,4 +1,4 @@
-// `npm test`: all checks that a change has to pass. `npm run test:full`: also the checks for a release; CONTRIBUTING.md lists
+// `npm test`: all checks that a change has to pass. `npm run test:full`: also the checks for a release; test/README.md lists
 // them. Prints one line per step with its time, and the whole output of a step that fails; the last line counts the tests.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'

@@ -6,7 +6,7 @@ import { writeTextVersion } from './text-version.mts'
 
 const docs = join(import.meta.dirname, '..')
 
-/** A placeholder until there is a public repository; CONTRIBUTING.md names it. */
+/** A placeholder until there is a public repository; docs/releases.md names it. */
 const repository = 'https://github.com/OWNER/countersign'
 
 /** Sends links that leave the docs to the repository. Those between pages of the API stay: they begin with `../`, too. */

@@ -94,5 +94,5 @@ test('S3.123 what is not planned is written down', () => {
 
 test('AGENTS.md is a dozen lines and CONTRIBUTING.md one screen', () => {
   expect(readPage('AGENTS.md').trim().split('\n').length).toBeLessThanOrEqual(14)
-  expect(readPage('CONTRIBUTING.md').trim().split('\n').length).toBeLessThanOrEqual(75)
+  expect(readPage('CONTRIBUTING.md').trim().split('\n').length).toBeLessThanOrEqual(48)
 })
