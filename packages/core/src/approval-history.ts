@@ -10,6 +10,8 @@ export interface ApprovalDecided {
   readonly scope?: ApprovalScope
   /** The user changed the arguments. */
   readonly edited?: true
+  /** The arguments after the user's changes, with which the call was approved. Only with `edited`, and absent if the server kept no copy. */
+  readonly input?: unknown
   /** The choices the user had. */
   readonly options?: readonly ApprovalOption[]
   /** `policy`: the application's policy decided. `server`: the server closed a request that was not, or could not be, answered. */
@@ -63,7 +65,8 @@ function readEntry(
   if (approval === undefined && told === undefined) return []
   const { id: approvalId, options = [], approved, scope, reason, input } = approval ?? {}
   const decision = decisionOf(approved, state)
-  const yes = approved === true ? { scope: scope ?? 'once', edited: oneOf(input !== undefined, true) } : {}
+  const edited = oneOf(input !== undefined, true)
+  const yes = approved === true ? { scope: scope ?? 'once', edited, input } : {}
   return [
     {
       ...omitUndefined({
@@ -107,6 +110,7 @@ function readDecided(value: unknown): ApprovalDecided | undefined {
     by,
     scope: oneOf(value.scope, 'once', 'session'),
     edited: oneOf(value.edited, true),
+    input: value.edited === true ? value.input : undefined,
     options: Array.isArray(options)
       ? options.flatMap((option) => oneOf(option, 'deny', 'once', 'session') ?? [])
       : undefined,

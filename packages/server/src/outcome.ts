@@ -1,7 +1,13 @@
 import { parseJson, textContent } from '@countersign/core'
 
 /** How a tool call ended. Everything but `ok` is a failure; `kind` tells which one, never the content. `isSuccess` narrows the type. */
-export type ToolOutcome = ToolSuccess | ToolFailure
+export type ToolOutcome = (ToolSuccess | ToolFailure) & EditedCall
+
+/** In messages for a model. */
+export interface EditedCall {
+  /** The arguments that the user changed the call to before approving it; the model has only seen its own. */
+  readonly editedInput?: unknown
+}
 
 export interface ToolSuccess {
   readonly kind: 'ok'
@@ -55,9 +61,11 @@ export function failed(kind: ToolFailure['kind'], reason?: string, code?: string
 
 /**
  * The one text for a model's provider: a string that the tool returned as it is, the JSON of any other value, or
- * `{"kind":"denied","reason"?}` and so on. The only place where an outcome becomes a string for a model.
+ * `{"kind":"denied","reason"?}` and so on; after the arguments, if the user changed them. The only place where an outcome becomes a string for a model.
  */
-export function toProviderText(outcome: ToolOutcome): string {
+export function toProviderText({ editedInput, ...outcome }: ToolOutcome): string {
+  if (editedInput !== undefined)
+    return `The user changed the arguments of this call before approving it, to ${JSON.stringify(editedInput)}. Result: ${toProviderText(outcome)}`
   if (isSuccess(outcome)) {
     if (typeof outcome.value === 'string') return outcome.value
     const written = writeJson(outcome.value)

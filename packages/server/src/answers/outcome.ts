@@ -87,12 +87,17 @@ export function decidedBy(
   return {
     decision,
     ...(decision === 'approve' && { scope: answer.scope }),
-    ...(decision === 'approve' && answer.arguments !== undefined && { edited: true }),
+    ...(decision === 'approve' && answer.arguments !== undefined && editedInput(answer.arguments)),
     ...(scopes !== undefined && { options: optionsOf(scope, scopes) }),
     by,
     ...(by === 'person' && scope.owner !== null && { subject: scope.owner }),
     ...(at !== undefined && { at: new Date(at).toISOString() }),
   }
+}
+
+/** A ledger's list has no text of the arguments, only that there is one. */
+function editedInput(text: string): Pick<ApprovalDecided, 'edited' | 'input'> {
+  return text === '' ? { edited: true } : { edited: true, input: JSON.parse(text) }
 }
 
 /** How a call ended that is not left to its client or provider. */

@@ -249,13 +249,19 @@ export function withoutApproval(call: ToolCall): ToolCall {
   // `request` and `response`: what a prompt's parts contained besides the approval request and its answer.
   const { token, approval, request, response, decided, ...own } = getCountersignMetadata(call.metadata)
   const artefacts = [token, approval, request, response, decided]
-  return artefacts.every((artefact) => artefact === undefined) ? call : withMetadata(call, own)
+  if (artefacts.every((artefact) => artefact === undefined)) return call
+  return withMetadata(call, { ...own, ...editsOf(decided) })
+}
+
+/** Of a decision a model learns only what the user changed the arguments to. */
+function editsOf(decided: unknown): { readonly editedInput?: unknown } {
+  return isRecord(decided) && decided.edited === true ? { editedInput: decided.input } : {}
 }
 
 /** A result as the model may see it; the same object if nothing had to be removed. */
 const withoutDecision = remembered((result: ToolMessage): ToolMessage => {
   const { decided, ...own } = getCountersignMetadata(result.metadata)
-  return decided === undefined ? result : withMetadata(result, own)
+  return decided === undefined ? result : withMetadata(result, { ...own, ...editsOf(decided) })
 })
 
 /** The same with other `countersign` metadata; without metadata if nothing is left. */

@@ -204,7 +204,12 @@ function toolAnswer(
   }
   const toolName = call?.function.name ?? ''
   const metadata = providerMetadata(message.metadata, provider)
-  return { type: 'tool-result', toolCallId, toolName, outcome, ...metadata }
+  // Beside the result or, if the call ran elsewhere, in the call.
+  const { editedInput = getCountersignMetadata(call?.metadata).editedInput } = getCountersignMetadata(
+    message.metadata,
+  )
+  const told = editedInput === undefined ? outcome : { ...outcome, editedInput }
+  return { type: 'tool-result', toolCallId, toolName, outcome: told, ...metadata }
 }
 
 export const outcomeOf = remembered(({ metadata, content, error }: ToolMessage): ToolOutcome => {
