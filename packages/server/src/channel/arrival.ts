@@ -1,5 +1,6 @@
 import type { ResumeEntry } from '@countersign/core'
 import { MAX_DELAY } from '../encoding/check-options.js'
+import { onAbort } from '../encoding/signals.js'
 import type { AnswerContext, AnswerSource } from './answer-queue.js'
 
 /** How the wait for one answer ended. */
@@ -22,12 +23,13 @@ export function nextArrival(
 ): Promise<Arrival> {
   return new Promise((resolve) => {
     let leave = () => {}
+    let unwatch = () => {}
     let arrived = false
     let timer: ReturnType<typeof setTimeout> | undefined
     const arrive = (arrival: Arrival) => {
       arrived = true
       clearTimeout(timer)
-      waitSignal.removeEventListener('abort', onStop)
+      unwatch()
       leave()
       resolve(arrival)
     }
@@ -41,7 +43,7 @@ export function nextArrival(
     if (expiresAt !== undefined) watch(expiresAt)
     // An expired request must not take an answer: it would be lost.
     if (arrived) return
-    waitSignal.addEventListener('abort', onStop)
+    unwatch = onAbort(waitSignal, onStop)
     leave = answers.take(id, (entry, context = {}) =>
       arrive(entry === undefined ? { kind: 'closed' } : { kind: 'answer', entry, context }),
     )

@@ -4,17 +4,41 @@ export function anySignal(signals: readonly (AbortSignal | undefined)[]): AbortS
   return typeof AbortSignal.any === 'function' ? AbortSignal.any(given) : follow(given)
 }
 
+const watches = new WeakMap<AbortSignal, { readonly acts: Set<() => void>; readonly listener: () => void }>()
+
+/**
+ * Does something when the signal aborts, unless it has already; the result takes that back. However many wait for a signal, it has one
+ * listener: at the eleventh Node warns of a leak, and a run may have any number of calls.
+ */
+export function onAbort(signal: AbortSignal, act: () => void): () => void {
+  const { acts, listener } = watches.get(signal) ?? watch(signal)
+  if (acts.size === 0) signal.addEventListener('abort', listener)
+  acts.add(act)
+  return () => {
+    acts.delete(act)
+    // A signal with a listener is not collected.
+    if (acts.size === 0) signal.removeEventListener('abort', listener)
+  }
+}
+
+function watch(signal: AbortSignal) {
+  const acts = new Set<() => void>()
+  const made = { acts, listener: () => wakeAll(acts) }
+  watches.set(signal, made)
+  return made
+}
+
 /** Waits, or until the signal aborts. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve()
     const done = () => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
+      leave?.()
       resolve()
     }
     const timer = setTimeout(done, ms)
-    signal?.addEventListener('abort', done)
+    const leave = signal && onAbort(signal, done)
   })
 }
 
@@ -24,11 +48,11 @@ export function untilWoken(waiting: Set<() => void>, signal: AbortSignal): Promi
     if (signal.aborted) return resolve()
     const done = () => {
       waiting.delete(done)
-      signal.removeEventListener('abort', done)
+      leave()
       resolve()
     }
     waiting.add(done)
-    signal.addEventListener('abort', done)
+    const leave = onAbort(signal, done)
   })
 }
 
@@ -44,12 +68,13 @@ export function abortLater(signal: AbortSignal, ms: number): { signal: AbortSign
   const start = () => {
     timer = setTimeout(() => later.abort(signal.reason), ms)
   }
+  let leave = () => {}
   if (signal.aborted) start()
-  else signal.addEventListener('abort', start, { once: true })
+  else leave = onAbort(signal, start)
   return {
     signal: later.signal,
     cancel() {
-      signal.removeEventListener('abort', start)
+      leave()
       clearTimeout(timer)
     },
   }
@@ -61,16 +86,16 @@ export async function untilAborted<T>(
   signal: AbortSignal,
 ): Promise<{ readonly left: false; readonly value: T } | { readonly left: true }> {
   const work = start().then((value) => ({ left: false, value }) as const)
-  let leave = () => {}
+  let done = () => {}
   const left = new Promise<{ readonly left: true }>((resolve) => {
-    leave = () => resolve({ left: true })
-    signal.addEventListener('abort', leave, { once: true })
+    const leave = () => resolve({ left: true })
+    done = onAbort(signal, leave)
     if (signal.aborted) setTimeout(leave)
   })
   try {
     return await Promise.race([work, left])
   } finally {
-    signal.removeEventListener('abort', leave)
+    done()
   }
 }
 

@@ -1,7 +1,7 @@
 import { readDecision } from '../answers/answers.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { newApprovalId } from '../encoding/ids.js'
-import { anySignal } from '../encoding/signals.js'
+import { anySignal, onAbort } from '../encoding/signals.js'
 import { failed } from '../outcome.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
 import type { ApprovalRequestedEvent } from './events.js'
@@ -96,7 +96,6 @@ function verdictFor(call: AskedCall, answers: AnswerSource, stop: AbortSignal): 
     let waits = true
     const end = (verdict: Verdict | undefined) => {
       waits = false
-      stop.removeEventListener('abort', onStop)
       for (const leave of leaves) leave()
       resolve(verdict)
     }
@@ -112,7 +111,7 @@ function verdictFor(call: AskedCall, answers: AnswerSource, stop: AbortSignal): 
       if (waits) leaves.push(leave)
       else leave()
     }
-    stop.addEventListener('abort', onStop)
+    leaves.push(onAbort(stop, onStop))
     if (stop.aborted) onStop()
     listen(call.approvalId)
     listen(call.toolCallId)

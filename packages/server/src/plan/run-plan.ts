@@ -1,6 +1,6 @@
 import { type AnyServerTool, CountersignError, type Message } from '@countersign/core'
 import { unlessLeft } from '../encoding/hooks.js'
-import { anySignal } from '../encoding/signals.js'
+import { anySignal, onAbort } from '../encoding/signals.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
 import { readCall } from '../tools/call.js'
@@ -84,14 +84,14 @@ async function follow(
 ): Promise<void> {
   const left = new Map(pending.map((call) => [call.approvalId, call]))
   const leave = () => void decisions.return?.()
-  stop.addEventListener('abort', leave)
+  const unwatch = onAbort(stop, leave)
   if (stop.aborted) leave()
   const running: Promise<void>[] = []
   for await (const decision of decisions) {
     left.delete(decision.call.approvalId)
     running.push(carryOut(decision))
   }
-  stop.removeEventListener('abort', leave)
+  unwatch()
   for (const call of left.values()) running.push(carryOut({ call, failure: failed('cancelled') }))
   await Promise.all(running)
 }

@@ -1,5 +1,5 @@
 import { CountersignError } from '@countersign/core'
-import { anySignal } from '../encoding/signals.js'
+import { anySignal, onAbort } from '../encoding/signals.js'
 
 export interface ModelWatch {
   readonly signal: AbortSignal
@@ -41,7 +41,7 @@ export function watchModel(stop: AbortSignal, ms: number): ModelWatch {
   const stopped = () => {
     if (waitsSince !== undefined) leave()
   }
-  stop.addEventListener('abort', stopped)
+  const unwatch = onAbort(stop, stopped)
   if (stop.aborted) stopped()
   return {
     signal: anySignal([stop, silent.signal]),
@@ -58,7 +58,7 @@ export function watchModel(stop: AbortSignal, ms: number): ModelWatch {
     },
     end() {
       clearTimeout(timer)
-      stop.removeEventListener('abort', stopped)
+      unwatch()
     },
   }
 }

@@ -9,7 +9,7 @@ import type {
 import type { AnswerSource } from '../channel/answer-queue.js'
 import { nextArrival } from '../channel/arrival.js'
 import { randomId } from '../encoding/ids.js'
-import { anySignal } from '../encoding/signals.js'
+import { anySignal, onAbort } from '../encoding/signals.js'
 import type { ReadyCall } from '../tools/call.js'
 import { jsonSchemaOf, validate } from '../tools/schema.js'
 import type { RunScope } from './scope.js'
@@ -41,9 +41,9 @@ export async function askPerson(
   const interrupt = interruptOf(call, question.message, responseSchema)
   // Sent at once: the run may finish in the next turn of the event loop.
   const withdraw = () => void emit(closed(interrupt.id, 'cancel'))
-  waitSignal.addEventListener('abort', withdraw, { once: true })
+  const unwatch = onAbort(waitSignal, withdraw)
   const reply = await replyTo(scope, answers, question, interrupt, waitSignal)
-  waitSignal.removeEventListener('abort', withdraw)
+  unwatch()
   if (!waitSignal.aborted) await emit(closed(interrupt.id, reply.action))
   return reply
 }
