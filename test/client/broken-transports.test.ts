@@ -1,4 +1,10 @@
-import { ChatClient, type Connection, fetchServerSentEvents, postAnswers } from '@countersign/client'
+import {
+  ChatClient,
+  type Connection,
+  fetchServerSentEvents,
+  nextStep,
+  postAnswers,
+} from '@countersign/client'
 import { webSocket } from '@countersign/client/web-socket'
 import { createAgent, memoryLedger, memoryRunLog, type RunLog } from '@countersign/server'
 import { passMacrotasks, until } from '@countersign/testing'
@@ -279,13 +285,17 @@ describe('a conversation in which the network breaks once, anywhere, and the per
     if (cut) network.cutAfter(cut.line, cut.way, cut.bytes)
     const answered = new Set<string>()
     const act = () => {
-      const { pendingApprovals, status, isLoading } = chat.getSnapshot()
+      const { pendingApprovals, status, isLoading, messages } = chat.getSnapshot()
       for (const { approval } of pendingApprovals) {
         if (approval === undefined || answered.has(approval.id)) continue
         answered.add(approval.id)
         void chat.addToolApprovalResponse({ id: approval.id, approved: true })
       }
-      if (status === 'error' && !isLoading) void chat.retry()
+      // A run that nobody reads may be over before it has checked the answer: the page then offers Retry as well.
+      const isKept = messages.some(({ parts }) =>
+        parts.some((part) => part.type === 'tool-call' && nextStep(part)?.next === 'retry'),
+      )
+      if ((status === 'error' || isKept) && !isLoading) void chat.retry()
     }
     // not while a listener is told
     chat.subscribe(() => void setImmediate(act))
