@@ -4,6 +4,7 @@ import {
   applyDraft,
   beginningsOf,
   decisionOf,
+  effectiveInput,
   fieldsOf,
   fitting,
   grantedSince,
@@ -14,6 +15,7 @@ import {
   standingGrants,
   standingOf,
   summaryOf,
+  withRecord,
 } from '@countersign/client/ui'
 import type { ChatSnapshot, PendingApproval, SessionGrant, ToolCallPart } from '@countersign/core'
 import fc from 'fast-check'
@@ -166,15 +168,24 @@ test('words: a decision names its reason kind, changes and scope', () => {
   )
 })
 
-test('words: after a reload an edited call says that its arguments are shown without the changes', () => {
+test('words: after a reload an edited call shows the arguments that ran, or says that it does not', () => {
   const approval = { id: 'p', needsApproval: true, options: ['deny', 'once'] } as const
   const call = part({ state: 'complete', approval })
-  const decided = { decision: 'approve', by: 'person', edited: true, at: '2026-01-01T00:00:00.000Z' }
-  const metadata = { countersign: { decided } }
-  const result = { type: 'tool-result', id: 'r', toolCallId: call.id, content: '1', metadata } as const
-  expect(decisionOf(call, [{ id: 'm', role: 'assistant', parts: [call, result] }])).toBe(
+  const said = (more: { readonly input?: unknown }) => {
+    const decided = { decision: 'approve', by: 'person', edited: true, ...more }
+    const metadata = { countersign: { decided } }
+    const result = { type: 'tool-result', id: 'r', toolCallId: call.id, content: '1', metadata } as const
+    const messages = [{ id: 'm', role: 'assistant', parts: [call, result] }] as const
+    return [decisionOf(call, messages), effectiveInput(withRecord(call, messages))]
+  }
+  expect(said({ input: { path: 'gate.txt' } })).toEqual([
+    'You approved this with changes',
+    { path: 'gate.txt' },
+  ])
+  expect(said({})).toEqual([
     'You approved this with changes. The arguments shown are those before the changes',
-  )
+    call.input,
+  ])
 })
 
 test('words: an answer whose arrival is unknown is not shown as sent', () => {

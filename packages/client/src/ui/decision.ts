@@ -2,37 +2,49 @@ import {
   type ApprovalHistoryEntry,
   approvalHistory,
   displayText,
+  omitUndefined,
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/core'
 
 /**
+ * The call with the decision that the server has recorded in its message, such as before a reload or in another browser, where this page
+ * knows of none: a card then shows the arguments that ran.
+ */
+export function withRecord(part: ToolCallPart, messages: readonly UIMessage[]): ToolCallPart {
+  const { approval } = part
+  if (approval === undefined || approval.approved !== undefined) return part
+  const entry = entryOf(part, messages)
+  if (entry?.by !== 'person' || (entry.decision !== 'approve' && entry.decision !== 'deny')) return part
+  const { decision, scope, input } = entry
+  return {
+    ...part,
+    approval: { ...approval, approved: decision === 'approve', ...omitUndefined({ scope, input }) },
+  }
+}
+
+/**
  * What was decided about a call, as a sentence without its period; `undefined` while nothing is. It comes from the call itself, or
- * from what the server has recorded in its message, such as before a reload or in another browser.
+ * from what the server has recorded in its message.
  */
 export function decisionOf(part: ToolCallPart, messages: readonly UIMessage[]): string | undefined {
-  const own = ownDecision(part)
-  if (own !== undefined) return own
-  const message = messages.find(({ parts }) => parts.includes(part))
-  const entry = message && approvalHistory([message]).find(({ toolCallId }) => toolCallId === part.id)
-  if (part.approval !== undefined) {
-    if (entry?.by !== 'person') return undefined
-    const decision = ownDecision({ ...part, approval: answerIn(entry, part.approval) })
-    // The server tells that they were edited, not what they became.
-    return entry.edited ? `${decision}. The arguments shown are those before the changes` : decision
-  }
+  const recorded = withRecord(part, messages)
+  const own = ownDecision(recorded)
+  const entry = entryOf(part, messages)
+  // The server keeps no copy of changes that are very old.
+  const isLost = recorded !== part && entry?.edited === true && entry.input === undefined
+  if (isLost) return `${own} with changes. The arguments shown are those before the changes`
+  if (own !== undefined || part.approval !== undefined) return own
   if (entry?.mandate === undefined) return undefined
   const { text } = displayText(entry.mandate.label, { multiline: false })
   return `${entry.decision === 'deny' ? 'Refused' : 'Allowed'} beforehand (${text})`
 }
 
-function answerIn(
-  { decision, scope, edited }: ApprovalHistoryEntry,
-  approval: NonNullable<ToolCallPart['approval']>,
-): NonNullable<ToolCallPart['approval']> {
-  if (decision !== 'approve' && decision !== 'deny') return approval
-  const approved = decision === 'approve'
-  return { ...approval, approved, ...(scope && { scope }), ...(edited && { input: {} }) }
+function entryOf(part: ToolCallPart, messages: readonly UIMessage[]): ApprovalHistoryEntry | undefined {
+  const message = messages.find(({ parts }) =>
+    parts.some(({ type, id }) => type === 'tool-call' && id === part.id),
+  )
+  return message && approvalHistory([message]).find(({ toolCallId }) => toolCallId === part.id)
 }
 
 function ownDecision({ approval, state }: ToolCallPart): string | undefined {
