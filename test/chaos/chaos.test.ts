@@ -13,7 +13,7 @@ import { judge } from './judge.js'
 
 const root = resolve(import.meta.dirname, '../..')
 const redis = full ? await redisForTests('chaos with the ledger in Redis') : undefined
-const postgres = await postgresForTests('chaos with the ledger in PostgreSQL')
+const postgres = full ? await postgresForTests('chaos with the ledger in PostgreSQL') : undefined
 const script = await bundleForNode(join(root, 'test/machines/server.process.ts'), root)
 const parent = await mkdtemp(join(tmpdir(), 'countersign-chaos-test-'))
 afterAll(async () => {
@@ -41,8 +41,8 @@ const games = [
   },
 ] as const
 
-/** `npm test` plays with two ledgers. */
-for (const { name, ledger, test } of full ? games : games.filter(({ name }) => name !== 'Redis')) {
+/** `npm test` plays with the first one. */
+for (const { name, ledger, test } of full ? games : games.slice(0, 1)) {
   const promise = `${calls} approved calls under kill -9 and broken connections run at most once, and none is lost: the ledger in ${name}`
   test(promise, async () => {
     const { wrong, completed, interrupted, refused, kills } = await play(ledger, 7)

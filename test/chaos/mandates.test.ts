@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(parent, { recursive: true, force: true })
 })
 
-const calls = Number(process.env.MANDATE_CALLS ?? (full ? 10_000 : 300))
+const calls = Number(process.env.MANDATE_CALLS ?? (full ? 10_000 : 150))
 const seed = 11
 /** `npm test` plays with one ledger. */
 const short = postgres === undefined ? 'a file' : 'PostgreSQL'

@@ -31,7 +31,13 @@ export function allPages(): readonly string[] {
   const examples = [...readdirSync(join(root, 'examples')), ...apps].map(
     (name) => `examples/${name}/README.md`,
   )
-  return [...inRoot, 'test/README.md', ...docs.map((file) => `docs/${file}`), ...packages, ...examples].filter(exists)
+  return [
+    ...inRoot,
+    'test/README.md',
+    ...docs.map((file) => `docs/${file}`),
+    ...packages,
+    ...examples,
+  ].filter(exists)
 }
 
 /** Those of them that somebody wrote. */

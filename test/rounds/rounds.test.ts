@@ -19,7 +19,7 @@ afterAll(async () => {
 })
 
 const test = anyTest.skipIf(postgres === undefined)
-const rounds = Number(process.env.ROUNDS ?? (full ? 100 : 3))
+const rounds = Number(process.env.ROUNDS ?? (full ? 100 : 2))
 const seed = Number(process.env.SEED ?? 20261125)
 
 test(`T12 T13 T14 T21 a reload, an answer in another browser, and kill -9 of the process that streams: nothing is lost, nothing twice (${rounds} rounds, seed ${seed})`, async () => {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { full } from '../full.js'
 
 /** `pnpm timelines` runs 2,000. */
-const seeds = full ? '100' : '30'
+const seeds = full ? '100' : '20'
 
 for (const mode of ['cancel', 'queue']) {
   test(`every neutral scenario passes and no random timeline breaks an invariant (${mode})`, () => {

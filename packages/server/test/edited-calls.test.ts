@@ -58,7 +58,7 @@ test('a model learns what a call of a client tool was edited to', async () => {
     message.role === 'assistant'
       ? {
           ...message,
-          toolCalls: message.toolCalls?.map((one) => ({ ...one, metadata: { countersign: decided } })),
+          toolCalls: (message.toolCalls ?? []).map((one) => ({ ...one, metadata: { countersign: decided } })),
         }
       : message,
   )

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { full } from '../../full.js'
 import type { Bench, Demo } from './bench.js'
 
 /** The list of what was approved for the rest of the chat, as a person sees it. */
@@ -65,6 +66,8 @@ export function revoking({ spec, open }: Bench): void {
     },
   )
 
+  // What follows is decided by the client and by shared code.
+  if (!full) return
   spec(
     'S3.124 of several standing approvals one is revoked, or all; a new chat begins without any',
     async () => {

@@ -5,7 +5,7 @@ import { byHand } from '../../script.js'
 import { chat, type Expect, type Spec } from './bench.js'
 
 const HISTORY = 200
-const DELTAS = 2000
+const DELTAS = 1000
 const BATCH = 200
 
 /** Only what changed is rendered again. `report` receives the counts. */
