@@ -210,6 +210,25 @@ test('V5 a change while the call waits for its turn is seen', async () => {
   expect(requests(events)).toMatchObject([{ approval: { preview: diff('changed by the call before') } }])
 })
 
+test('V5 of two approved changes of one file, the second is asked about again: it starts once the first has ended', async () => {
+  const made = fileTool({
+    execute: async ({ text }) => {
+      await new Promise((resolve) => setTimeout(resolve, 1))
+      made.world.text = String(text)
+      return {}
+    },
+  })
+  const both = call(['call_1', 'write', { text: 'new' }], ['call_2', 'write', { text: 'other' }])
+  const { agent } = testAgent([both, say('done')], { tools: [made.tool] })
+  const { history, asked } = await ask(agent)
+  const events = await collect(agent, input(history, { resume: asked.map((one) => yes(one)) }))
+  expect(results(events)).toMatchObject([{ id: 'call_1' }])
+  expect(requests(events)).toMatchObject([
+    { toolCallId: 'call_2', approval: { preview: diff('new', 'other'), previous: diff('one', 'other') } },
+  ])
+  expect(made.runs).toEqual([{ text: 'new' }])
+})
+
 test('V5 a change during the claim is seen', async () => {
   const made = fileTool()
   const ledger = memoryLedger()
