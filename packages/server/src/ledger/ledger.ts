@@ -230,7 +230,10 @@ export interface AuditEntry {
   readonly edited?: boolean | undefined
   /** The mandate that was chosen, or that let the call through or refused it. */
   readonly mandate?: { readonly id: string } | undefined
-  /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant or a mandate allowed the call. */
+  /**
+   * How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant or a mandate allowed the call, or
+   * a standing denial refused it.
+   */
   readonly via?: string | undefined
   readonly code?: ApprovalErrorCode | undefined
   readonly outcome?: StoredOutcome['type'] | 'interrupted' | undefined

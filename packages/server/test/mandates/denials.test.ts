@@ -327,6 +327,22 @@ test.each([false, true])(
   },
 )
 
+test('W12 W13 the audit trail says which standing denial has refused a call', async () => {
+  const chat = openChat({ tool: large })
+  await chat.reply(await chat.propose([bill(500, 'mallory')]), never)
+  const before = chat.audited.length
+  const { results: refused } = await chat.propose([bill(1, 'mallory')])
+  const [denial] = await chat.list()
+  const told = { toolCallId: refused.at(-1)?.id, toolName: 'pay', via: 'grant' }
+  expect(chat.audited.slice(before)).toMatchObject([
+    {
+      ...{ event: 'claimed', ...told, decision: 'deny', mandate: { id: denial?.id } },
+      ...{ argumentsHash: expect.any(String), shownHash: expect.any(String) },
+    },
+    { event: 'completed', ...told, outcome: 'denied' },
+  ])
+})
+
 test('W12 a scopeKey that fails does not stop an approved call of a tool with mandates', async () => {
   const scopeKey = () => Number.NaN
   const chat = openChat({ warn: () => {}, tool: { scopes: ['once', 'session'], scopeKey } as never })
