@@ -165,9 +165,10 @@ async function decideUnasked(
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, site.call.id, messages)
   const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn, leave: scope.leave })
-  const isLeft = location === 'client' && gate.kind === 'run' && !site.superseded
-  if (isLeft && (await findPermission(scope, ready.call, 'denial')).kind === 'none')
-    return { kind: 'client', site }
+  if (location === 'client' && gate.kind === 'run' && !site.superseded) {
+    const { kind } = await findPermission(scope, ready.call, 'denial')
+    if (kind === 'none') return { kind: 'client', site }
+  }
   if (location !== 'provider')
     return resultOf(site, location === 'server' ? interruptedOutcome() : handedOutOutcome())
   return site.superseded ? closed(MOVED_ON) : closed('not requested', 'approval-not-found')
