@@ -67,6 +67,11 @@ export const mutants = [
     ],
   },
   {
+    name: 'the standing denials may be read for longer than the lease',
+    by: 'two tabs say yes, and the one that has it stands still while it reads the standing denials',
+    edits: [swap(start, 'now() >= renewed + approvals.leaseMs', 'false')],
+  },
+  {
     name: 'the lease is kept only once the call runs',
     by: 'a slow audit trail costs nobody the lease',
     edits: [
