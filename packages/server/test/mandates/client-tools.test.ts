@@ -1,6 +1,6 @@
 // Client tools that a standing decision of the user's lets through: they start when they are handed out, after the rest of their step.
 import { clientTool, type Message } from '@countersign/core'
-import { memoryLedger, tool } from '@countersign/server'
+import { type Ledger, memoryLedger, tool } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import {
@@ -129,7 +129,14 @@ test.each([
       ...definition,
       mandates: () => [{ id: 'n', label: 'Never', where: [], decide: 'deny' as const }],
     }
-    const ledger = memoryLedger()
+    const memory = memoryLedger()
+    let isDown = false
+    const ledger: Ledger = {
+      ...memory,
+      id: memory.id,
+      findMandate: async (...asked) =>
+        isDown ? Promise.reject(new Error('down')) : memory.findMandate?.(...asked),
+    }
     const { agent } = testAgent([call(['c1', 'wire', {}]), say('done'), say('done'), say('done')], {
       tools: [wire],
       approvals: { ledger, policy },
@@ -154,7 +161,7 @@ test.each([
     const left = await collect(agent, input(cut), { context })
     expect(last(left)).toMatchObject({ outcome: { pendingToolCallIds: ['c1'] } })
     await deny()
-    ledger.findMandate = () => Promise.reject(new Error('down'))
+    isDown = true
     expect(results(await collect(agent, input(cut), { context }))).toMatchObject(interrupted)
   },
 )
