@@ -71,8 +71,8 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
   const claimed = new Set<Message>()
   for (const entry of open) {
     const site = siteOf(entry)
-    if (site?.result === undefined || !isAbout(entry, site)) continue
-    if (!wasReported(entry, site.result) && !wasStored(scope, entry, site)) claimed.add(site.result)
+    if (site?.result === undefined || !isAbout(entry, site) || wasStored(scope, entry, site)) continue
+    if (!wasReported(entry, site.result)) claimed.add(site.result)
   }
   const messages = claimed.size === 0 ? history : history.filter((message) => !claimed.has(message))
   return correctResults(scope, messages, open)
