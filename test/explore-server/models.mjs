@@ -14,6 +14,15 @@ export const models = [
     most: 1,
   },
   {
+    name: 'two tabs say yes, and the one that has it stands still while it reads the standing denials',
+    question,
+    mandate: true,
+    points: ['claim', 'renew', 'lookd', 'run'],
+    environment: ['stall'],
+    actors: [ann('one'), ann('two', { process: 'p2' })],
+    most: 1,
+  },
+  {
     name: 'one says yes and one says no, and time runs out',
     question,
     time: 10,

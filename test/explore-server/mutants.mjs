@@ -61,7 +61,15 @@ export const mutants = [
   {
     name: 'the word of the ledger may be older than the lease',
     by: 'two tabs say yes, and the one that has it stands still',
-    edits: [swap(server('answers/claim.ts'), 'if (now() < asked + leaseMs) return true', 'return true')],
+    edits: [
+      swap(server('answers/claim.ts'), 'if (now() < asked + leaseMs) return true', 'return true'),
+      swap(start, 'now() >= renewed + approvals.leaseMs', 'false'),
+    ],
+  },
+  {
+    name: 'the standing denials may be read for longer than the lease',
+    by: 'two tabs say yes, and the one that has it stands still while it reads the standing denials',
+    edits: [swap(start, 'now() >= renewed + approvals.leaseMs', 'false')],
   },
   {
     name: 'the lease is kept only once the call runs',
@@ -153,6 +161,8 @@ export const mutants = [
         '  const { now: preview } = claimed as ClaimedCall & { now: ComputedPreview }\n',
       ),
       swap(start, 'const { approvals, now, warn }', 'const { approvals, now: time, warn }'),
+      swap(start, 'const renewed = now()', 'const renewed = time()'),
+      swap(start, 'now() >= renewed', 'time() >= renewed'),
       swap(start, 'now() >= verdict', 'time() >= verdict'),
     ],
   },

@@ -13,7 +13,7 @@ return { time[1], time[2], rows }`
  * KEYS: row, its list. ARGV: the version to replace, or nothing; the new one, or nothing to remove the row; the latest time to write; the
  * prefix of the owner's keys; the row's entry in its list; the name of that list, or nothing; record, state, words; until when it is kept,
  * and that as a lifetime; its tag's key, or nothing; the limits of its list's rows and bytes, and how many rows are kept; then other rows
- * and their required versions, alternating.
+ * and their required versions, or nothing if they must not exist, alternating.
  *
  * An entry of a list is the row's name and the size of its record, so that both limits are computed from the list itself: a stored sum
  * would be wrong once a row has expired. After the latest time, the sender has reported a failure, so the write must not happen.
@@ -23,7 +23,7 @@ local time = redis.call('TIME')
 if time[1] * 1000 + time[2] / 1000 > tonumber(ARGV[3]) then return redis.error_reply('ERR too late') end
 local function rowOf(entry) return ARGV[4] .. 'row:' .. string.match(entry, '^[^:]+') end
 for i = 16, #ARGV, 2 do
-  if redis.call('HGET', rowOf(ARGV[i]), 'version') ~= ARGV[i + 1] then return 'changed' end
+  if (redis.call('HGET', rowOf(ARGV[i]), 'version') or '') ~= ARGV[i + 1] then return 'changed' end
 end
 local old = redis.call('HMGET', KEYS[1], 'version', 'list')
 if (old[1] or '') ~= ARGV[1] then return 'changed' end
@@ -117,7 +117,7 @@ export function redisRows(redis: Redis, id: string, maxLogLines: number): RowSto
       ...(row === null ? ['', ''] : [String(row.keptUntil), lifetime(row.keptUntil - now)]),
       row?.tag === undefined ? '' : `${base}tag:${digest(row.tag)}`,
       ...[room?.rows, room?.bytes, newest].map((limit) => String(limit ?? '')),
-      ...others.flatMap((other) => [digest(other.key), other.version]),
+      ...others.flatMap((other) => [digest(other.key), other.version ?? '']),
     ]
     try {
       const outcome = await ask(SWAP, [`${base}row:${name}`, `${base}list:${list}`], values)

@@ -1,8 +1,8 @@
-import { redisLedger } from '@countersign/redis'
+import { type RedisClient, redisLedger } from '@countersign/redis'
 import type { ApprovalRecord } from '@countersign/server'
 import { describeLedger } from '@countersign/testing/suites'
 import { expect } from 'vitest'
-import { HOUR, record } from '../../server/test/approval-record.js'
+import { HOUR, record, usesUnlessDenied } from '../../server/test/approval-record.js'
 import { useRedis } from './server.js'
 
 const { test, connect, newPrefix } = await useRedis('the ledger in Redis')
@@ -50,6 +50,24 @@ test('what has expired in Redis is refused, and leaves the list of what is open'
   while ((await ledger.lookup(short)) !== undefined) await new Promise((resolve) => setTimeout(resolve, 20))
   expect((await ledger.claim(short, approve, 'h1', 1000)).status).toBe('not-issued')
   expect((await ledger.unsettled('alice', 'thread')).map((entry) => entry.record.approvalId)).toEqual(['b'])
+})
+
+test('W12 the first standing denial stops a use that was decided before', async () => {
+  const prefix = newPrefix()
+  const client = await connect()
+  const denying = redisLedger(await connect(), { prefix })
+  let between: (() => Promise<unknown>) | undefined
+  const paused: RedisClient = {
+    eval: async (script, options) => {
+      const work = script.includes('swapped') ? between : undefined
+      if (work !== undefined) between = undefined
+      await work?.()
+      return client.eval(script, options)
+    },
+  }
+  await usesUnlessDenied(redisLedger(paused, { prefix }), denying, (work) => {
+    between = work
+  })
 })
 
 test('two prefixes are two ledgers', async () => {

@@ -1,5 +1,5 @@
 import { clientTool, type Message } from '@countersign/core'
-import { type AgentOptions, memoryLedger, tool } from '@countersign/server'
+import { type AgentOptions, memoryLedger, memoryThreads, tool } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { yes } from './previews/world.js'
@@ -290,6 +290,38 @@ test.each(Object.entries(stricter))(
     expect(made.runs).toHaveLength(1)
   },
 )
+
+test.each([
+  ['a conversation that the server keeps has the result that it stored', true],
+  ['the history of a client has none', false],
+])('if the ledger could not record what a call has returned, %s', async (_, isKept) => {
+  let time = 1e12
+  const memory = memoryLedger({ now: () => time })
+  let isDown = true
+  const ledger = {
+    ...memory,
+    id: memory.id,
+    complete: (...outcome: Parameters<typeof memory.complete>) =>
+      isDown ? Promise.reject(new Error('down')) : memory.complete(...outcome),
+  }
+  const made = counted('pay', { needsApproval: true, execute: () => 'paid' })
+  const { agent, model } = testAgent([call(['call_1', 'pay', {}]), say('done'), say('again')], {
+    tools: [made.tool],
+    ...(isKept && { threads: memoryThreads() }),
+    ...{ now: () => time, approvals: { ledger } },
+  })
+  const { history, first } = await ask(agent, {}, { context })
+  const paid = await collect(agent, input(history, { resume: [yes(first)] }), { context })
+  expect(results(paid)).toMatchObject([{ content: 'paid' }])
+  isDown = false
+  time += 60_000
+  const next = [...fold(history, paid), user('and?')]
+  const events = await collect(agent, input(next), { context })
+  expect(results(events)).toMatchObject(isKept ? [] : [{ own: INTERRUPTED }])
+  const told = JSON.stringify(model.requests.at(-1)?.messages)
+  expect([told.includes('paid'), told.includes('interrupted')]).toEqual([isKept, !isKept])
+  expect(made.runs).toHaveLength(1)
+})
 
 const unanswered = (args: string): Message[] => [
   user('go'),

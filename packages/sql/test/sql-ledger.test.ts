@@ -12,7 +12,7 @@ import {
 import { describeLedger } from '@countersign/testing/suites'
 import { expect, onTestFinished, test } from 'vitest'
 import { findPostgres, startPostgres } from '../../../scripts/postgres.mjs'
-import { HOUR, record } from '../../server/test/approval-record.js'
+import { HOUR, record, usesUnlessDenied } from '../../server/test/approval-record.js'
 import { newPrefix, type TestDatabase, useDatabases } from './databases.js'
 
 const { databases, newPool, newTables, url } = await useDatabases('the ledger in PostgreSQL')
@@ -39,6 +39,27 @@ for (const database of databases) {
     await ensureSchema(one, { prefix })
     expect(await sqlLedger(one, { prefix }).issue(record('a'))).toEqual({ status: 'issued' })
   })
+
+  testHere(
+    `W12 the first standing denial stops a use that was decided before (${database.name})`,
+    async () => {
+      const { one, other, prefix } = await newTables(database)
+      const denying = sqlLedger(other, { prefix })
+      let between: (() => Promise<unknown>) | undefined
+      const paused: SqlConnection = {
+        ...one,
+        query: async (text, values) => {
+          const work = text.startsWith('update') ? between : undefined
+          if (work !== undefined) between = undefined
+          await work?.()
+          return one.query(text, values)
+        },
+      }
+      await usesUnlessDenied(sqlLedger(paused, { prefix }), denying, (work) => {
+        between = work
+      })
+    },
+  )
 
   testHere(`the tables may lie in a schema of their own (${database.name})`, async () => {
     const [one, other] = await database.connect()

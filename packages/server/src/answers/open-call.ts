@@ -10,6 +10,7 @@ import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { describeRequest } from '../gate/ask.js'
 import { decideGate } from '../gate/gate.js'
+import { findPermission } from '../gate/grants.js'
 import { type CallSite, isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
 import type {
   ApprovalRecord,
@@ -144,7 +145,8 @@ async function previewBefore(
 /**
  * Decides about a call without an approval request. It may have run, or been handed to a page, and its result was lost: what its tool requires
  * now may differ from what it required then, and the tool may have belonged to one step. A call has certainly not run if no tool could have
- * taken it: its arguments are no JSON, or its name is reserved. A client tool that still needs no approval is left to the page.
+ * taken it: its arguments are no JSON, or its name is reserved. A client tool that still needs no approval is left to the page, unless a
+ * standing denial may refuse it.
  */
 async function decideUnasked(
   scope: RunScope,
@@ -163,7 +165,10 @@ async function decideUnasked(
   const { approvals, warn } = scope.settings
   const context = gateContext(scope, site.call.id, messages)
   const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn, leave: scope.leave })
-  if (location === 'client' && gate.kind === 'run' && !site.superseded) return { kind: 'client', site }
+  if (location === 'client' && gate.kind === 'run' && !site.superseded) {
+    const { kind } = await findPermission(scope, ready.call, 'denial')
+    if (kind === 'none') return { kind: 'client', site }
+  }
   if (location !== 'provider')
     return resultOf(site, location === 'server' ? interruptedOutcome() : handedOutOutcome())
   return site.superseded ? closed(MOVED_ON) : closed('not requested', 'approval-not-found')

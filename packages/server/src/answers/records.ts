@@ -71,7 +71,7 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
   const claimed = new Set<Message>()
   for (const entry of open) {
     const site = siteOf(entry)
-    if (site?.result === undefined || !isAbout(entry, site)) continue
+    if (site?.result === undefined || !isAbout(entry, site) || wasStored(scope, entry, site)) continue
     if (!wasReported(entry, site.result)) claimed.add(site.result)
   }
   const messages = claimed.size === 0 ? history : history.filter((message) => !claimed.has(message))
@@ -174,6 +174,21 @@ function wasReported({ state }: LedgerEntry, { metadata }: ToolMessage): boolean
   return state.phase === 'interrupted'
     ? code === 'interrupted'
     : state.phase === 'issued' && code === 'ledger-unavailable'
+}
+
+/**
+ * Whether this server has stored the result itself, but the ledger could not record it: in a conversation that it keeps, only the results of
+ * client tools come from clients, and only its own name the decision behind them.
+ */
+function wasStored(
+  { settings, toolkit }: RunScope,
+  { state }: LedgerEntry,
+  { call, result }: CallSite,
+): boolean {
+  if (settings.threads === undefined || state.phase !== 'interrupted') return false
+  const { decided, outcome } = getCountersignMetadata(result?.metadata)
+  const hasRun = decided !== undefined && (outcome === undefined || outcome === 'error')
+  return hasRun && toolkit.get(call.function.name)?.location === 'server'
 }
 
 /** The calls of a history that share an id. If several match a record equally, the last one counts. */

@@ -150,6 +150,7 @@ async function decideStart(scope: RunScope, claim: Claim, claimed: ClaimedCall):
     if (gives) await returnUse(scope, call, verdict.approvalId)
     return start
   }
+  const renewed = now()
   if (!(await holdsLease(scope, claim))) return ended(not({ why: 'lost' }))
   if (call.tool.mandates !== undefined) {
     const standing = await findPermission(scope, call, 'denial')
@@ -159,6 +160,8 @@ async function decideStart(scope: RunScope, claim: Claim, claimed: ClaimedCall):
   }
   // A call that somebody else runs is only handed over here, and can be handed over again.
   if (scope.leave.aborted && call.tool.location === 'server') return ended(not({ why: 'stopped' }))
+  // To read the denials may have taken longer than the lease.
+  if (now() >= renewed + approvals.leaseMs) return ended(not({ why: 'lost' }))
   if (now() >= verdict.claims.expiresAt) return ended(not({ why: 'expired' }))
   // The call itself may have changed it, or something else has: only the user can find out.
   if (hash !== approvedPreview && mayHaveRun) return stale(EFFECT_CHANGED)

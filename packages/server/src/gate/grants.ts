@@ -105,14 +105,18 @@ export async function returnUse(scope: RunScope, { name, tool }: ReadyCall, call
   }
 }
 
-/** Records in the audit trail that a session grant or a mandate allows a call. */
+/** Records in the audit trail that a session grant or a mandate allows a call, or that a standing denial refuses it. */
 export async function auditGrant(
   scope: RunScope,
   { id: toolCallId, name: toolName, canonical }: ReadyCall,
   grant: Grant,
 ): Promise<void> {
-  const said = { decision: 'approve', scope: 'session', via: 'grant', ...mandateName(grant) } as const
-  await audit(scope, { event: 'claimed', toolCallId, toolName, arguments: canonical, ...said })
+  const told = { toolCallId, toolName, via: 'grant' }
+  const said = grant.approved
+    ? ({ decision: 'approve', scope: 'session' } as const)
+    : { decision: 'deny' as const }
+  await audit(scope, { event: 'claimed', ...told, arguments: canonical, ...said, ...mandateName(grant) })
+  if (!grant.approved) await audit(scope, { event: 'completed', ...told, outcome: 'denied' })
 }
 
 /** A mandate as the audit trail names it. Its label may contain arguments, so only the keyed hash is written. */

@@ -106,33 +106,52 @@ export function withMasks(preview: Preview, masked: readonly string[]): unknown 
 
 /** Replaces texts in one pass, at each place the longest that fits. */
 function hiding(masked: readonly string[]): (text: string) => string {
-  const byStart = new Map<string, string[]>()
-  for (const one of masked.toSorted((a, b) => b.length - a.length)) {
-    const same = byStart.get(one.charAt(0))
-    if (same === undefined) byStart.set(one.charAt(0), [one])
-    else same.push(one)
-  }
   return (text) => {
+    const longest = new Uint32Array(text.length)
+    for (const one of masked)
+      find(one, text, (at) => {
+        if (one.length > (longest[at] ?? 0) && isWhole(text, at, one)) longest[at] = one.length
+      })
     let hidden = ''
     let kept = 0
-    for (let at = 0; at < text.length; ) {
-      const found = byStart.get(text.charAt(at))?.find((one) => isAt(text, at, one))
-      if (found === undefined) {
-        at++
-        continue
-      }
+    for (let at = 0; at < text.length; at++) {
+      const length = longest[at] ?? 0
+      if (length === 0) continue
       hidden += text.slice(kept, at) + REDACTED
-      at += found.length
-      kept = at
+      kept = at + length
+      at = kept - 1
     }
-    return kept === 0 ? text : hidden + text.slice(kept)
+    return hidden + text.slice(kept)
+  }
+}
+
+/**
+ * Finds a text in another, in a time that depends on their lengths alone (Knuth, Morris, Pratt): the model chooses both, and such that a
+ * search by comparing at each place would stop the process for minutes.
+ */
+function find(one: string, text: string, found: (at: number) => void): void {
+  if (one.length > text.length) return
+  /** For each start of `one`, how long the longest of its ends is that is a start as well. */
+  const ends = [0]
+  const goOn = (same: number, code: number): number => {
+    let left = same
+    while (left > 0 && one.charCodeAt(left) !== code) left = ends[left - 1] ?? 0
+    return one.charCodeAt(left) === code ? left + 1 : 0
+  }
+  for (let at = 1, same = 0; at < one.length; at++) {
+    same = goOn(same, one.charCodeAt(at))
+    ends.push(same)
+  }
+  for (let at = 0, same = 0; at < text.length; at++) {
+    same = goOn(same, text.charCodeAt(at))
+    if (same === one.length) found(at + 1 - same)
   }
 }
 
 const WORD = /[\p{L}\p{N}_]/u
 
-function isAt(text: string, at: number, one: string): boolean {
-  if (!text.startsWith(one, at)) return false
+/** Whether a text that was found is a word by itself, or long enough to be masked as a part of one. */
+function isWhole(text: string, at: number, one: string): boolean {
   if (one.length >= MIN_PART) return true
   const isJoined = (left: string, right: string) => WORD.test(left) && WORD.test(right)
   const end = at + one.length

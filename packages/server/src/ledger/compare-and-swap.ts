@@ -16,8 +16,8 @@ export interface Swap {
   readonly key: string
   /** The version that the row must have. Absent: the row must not exist. */
   readonly was: string | undefined
-  /** Other rows that must still have these versions. */
-  readonly others: readonly { readonly key: string; readonly version: string }[]
+  /** Other rows that must still have these versions. Undefined: the row must still not exist. */
+  readonly others: readonly { readonly key: string; readonly version: string | undefined }[]
   /** The new row and its version, or `null` to remove it. */
   readonly row: (Row & { readonly version: string }) | null
   readonly room?: Room | undefined
@@ -117,9 +117,7 @@ export function swapOf(
 ): Swap {
   return {
     ...{ owner, key: keys[0] ?? '', was: row?.version, room, newest, now, notAfter },
-    others: others.flatMap((other, index) =>
-      other === undefined ? [] : { key: keys[index + 1] ?? '', version: other.version },
-    ),
+    others: others.map((other, index) => ({ key: keys[index + 1] ?? '', version: other?.version })),
     row: next && { ...next, version: randomId('') },
   }
 }

@@ -200,8 +200,8 @@ export type ReclaimResult =
 /**
  * One audit line: one step of one approval. Owner and arguments are keyed hashes, and tokens are never included. A call that needed approval
  * has a line for its request (`issued`), each refused answer (`refused`), the decision (`claimed`), the execution (`started`; absent if
- * nothing runs here) and the outcome (`completed`; absent if the process was lost). A call allowed by a session grant has the last
- * three, with `via: 'grant'` and no `approvalId`.
+ * nothing runs here) and the outcome (`completed`; absent if the process was lost). A call that a session grant or a mandate allows, or
+ * a standing denial refuses, has the last three, with `via: 'grant'` and no `approvalId`.
  */
 export interface AuditEntry {
   /** Milliseconds since the epoch. */
@@ -230,7 +230,10 @@ export interface AuditEntry {
   readonly edited?: boolean | undefined
   /** The mandate that was chosen, or that let the call through or refused it. */
   readonly mandate?: { readonly id: string } | undefined
-  /** How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant or a mandate allowed the call. */
+  /**
+   * How the answer arrived; `server` if the request was closed without the user, `grant` if a session grant or a mandate allowed the call, or
+   * a standing denial refused it.
+   */
   readonly via?: string | undefined
   readonly code?: ApprovalErrorCode | undefined
   readonly outcome?: StoredOutcome['type'] | 'interrupted' | undefined

@@ -81,11 +81,15 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
   /** The condition under which a statement writes, and its values. */
   async function conditionOf(owner: string, { others, notAfter }: Swap) {
     const keys = await Promise.all(others.map(({ key }) => nameOf(key)))
-    const text = keys.map(
-      () =>
-        ` and exists (select 1 from ${table} h where h.owner = ? and h.key = ? and h.version = ? ${lock})`,
+    const row = `select 1 from ${table} h where h.owner = ? and h.key = ?`
+    const text = others.map(({ version }) =>
+      version === undefined ? ` and not exists (${row})` : ` and exists (${row} and h.version = ? ${lock})`,
     )
-    const values = others.flatMap(({ version }, index) => [owner, keys[index] ?? '', version])
+    const values = others.flatMap(({ version }, index) => [
+      owner,
+      keys[index] ?? '',
+      ...(version === undefined ? [] : [version]),
+    ])
     return {
       text: `${clock} <= cast(? as double precision)${text.join('')}`,
       values: [Math.min(notAfter, Number.MAX_SAFE_INTEGER), ...values],

@@ -74,8 +74,10 @@ function mayMeet(value: unknown, constraint: Constraint): boolean {
 
 /** Texts that differ only in what a tool may ignore may be the same. */
 function mayBeOneOf(value: unknown, list: readonly (string | number | boolean)[]): boolean {
-  const isKnown = list.some((one) => typeof one === typeof value)
-  return !isKnown || list.some((one) => plainText(String(one)) === plainText(String(value)))
+  if (!list.some((one) => typeof one === typeof value)) return true
+  // Once, because the model decides how long it is.
+  const text = plainText(String(value))
+  return list.some((one) => plainText(String(one)) === text)
 }
 
 function baseOf(constraint: Extract<Constraint, { under: string }>): Base | undefined {

@@ -51,9 +51,11 @@ export function mayBeUnder(value: unknown, base: Base): boolean {
   if (typeof value !== 'string' || URL_START.test(value) !== base.isUrl) return true
   const segments = base.isUrl ? urlSegments(value, base) : pathSegments(value, base)
   if (segments === 'elsewhere') return false
+  // Some servers leave out the parameters of each name in a URL: `/admin;a=b/users`.
+  const nameOf = (segment = '') => plainText(base.isUrl ? segment.replace(/;.*/su, '') : segment)
   return (
     segments === undefined ||
-    base.segments.every((segment, index) => plainText(segment) === plainText(segments[index] ?? ''))
+    base.segments.every((segment, index) => nameOf(segment) === nameOf(segments[index]))
   )
 }
 

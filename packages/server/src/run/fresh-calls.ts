@@ -78,9 +78,8 @@ export async function decideFresh(
   // It is used when the call starts: for a client tool, when it is handed out.
   const standing = await standingPermission(scope, call, gate, 'look')
   if (standing.kind === 'denied') {
-    const { grant } = standing
-    const refusal = refused(proposed, failed('denied', reasonOfDenial(grant)))
-    return { ...refusal, decided: decidedByGrant(grant) }
+    const { outcome, decided } = await deniedBy(scope, call, standing.grant)
+    return { ...refused(proposed, outcome), decided }
   }
   // Whether the call is denied is not known: an approval request can't be made either, so it is refused.
   const decision = gate.kind === 'run' && standing.kind === 'unknown' ? ({ kind: 'ask' } as const) : gate
@@ -180,12 +179,7 @@ export async function runFresh(
     if (granted) await audit(scope, { event: 'completed', ...told, outcome: 'cancelled' })
     if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
     if (standing.kind !== 'denied') return askNow(scope, call, context, decision.required)
-    const { grant } = standing
-    return {
-      kind: 'outcome',
-      outcome: failed('denied', reasonOfDenial(grant)),
-      decided: decidedByGrant(grant),
-    }
+    return deniedBy(scope, call, standing.grant)
   }
   const used = asks && standing.kind === 'granted' ? standing : undefined
   if (used !== undefined && scope.stop.aborted) await returnUse(scope, call, used.callKey)
@@ -230,15 +224,18 @@ export async function handOutFresh(
   if (gate === undefined || scope.leave.aborted) return { kind: 'outcome', outcome: notRun() }
   if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
   const standing = await standingPermission(scope, call, gate, 'use')
-  if (standing.kind === 'denied') {
-    const { grant } = standing
-    const outcome = failed('denied', reasonOfDenial(grant))
-    return { kind: 'outcome', outcome, decided: decidedByGrant(grant) }
-  }
+  if (standing.kind === 'denied') return deniedBy(scope, call, standing.grant)
   if (standing.kind !== 'granted' && (gate.kind === 'ask' || standing.kind === 'unknown'))
     return askNow(scope, call, context, undefined)
   if (gate.kind === 'ask' && standing.kind === 'granted') await auditGrant(scope, call, standing.grant)
   return { kind: 'client' }
+}
+
+/** A standing denial refuses a call that was not asked about. */
+async function deniedBy(scope: RunScope, call: ReadyCall, grant: Grant) {
+  await auditGrant(scope, call, grant)
+  const outcome = failed('denied', reasonOfDenial(grant))
+  return { kind: 'outcome', outcome, decided: decidedByGrant(grant) } as const
 }
 
 const NONE: Permission = { kind: 'none' }

@@ -213,7 +213,8 @@ function mayBeUnderByForce(value: string, base: string): boolean {
   if (name !== otherName) return false
   const outer = urlNames(base.length < host.length ? host : base, host)
   const inner = urlNames(whole.length < origin.length ? origin : whole, origin)
-  return inner === undefined || beginsAlike(inner.names, outer?.names ?? [])
+  const withoutParameters = (names: readonly string[] = []) => names.map((one) => one.split(';')[0] ?? '')
+  return inner === undefined || beginsAlike(withoutParameters(inner.names), withoutParameters(outer?.names))
 }
 
 /** The name of a host, if it is written in a way that all programs read alike. */

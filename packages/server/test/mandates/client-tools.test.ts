@@ -1,6 +1,6 @@
 // Client tools that a standing decision of the user's lets through: they start when they are handed out, after the rest of their step.
 import { clientTool, type Message } from '@countersign/core'
-import { memoryLedger, tool } from '@countersign/server'
+import { type Ledger, memoryLedger, tool } from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import {
@@ -114,3 +114,54 @@ test('W7 a client tool that is not handed out, because its run was stopped, uses
   const { left } = await twoCalls(({ stop }) => stop())
   expect(await left()).toEqual([4])
 })
+
+test.each([
+  ['needs no approval', false, undefined],
+  ['is allowed by a policy', true, () => 'allow' as const],
+])(
+  'W12 a client tool that %s, and whose refusal by a standing denial was lost on the way, is not left to the page',
+  async (_, needsApproval, policy) => {
+    const definition = clientTool({
+      ...{ name: 'wire', description: 'Pays from the page.', input: z.object({}), needsApproval },
+      execute: () => 'ok',
+    })
+    const wire = {
+      ...definition,
+      mandates: () => [{ id: 'n', label: 'Never', where: [], decide: 'deny' as const }],
+    }
+    const memory = memoryLedger()
+    let isDown = false
+    const ledger: Ledger = {
+      ...memory,
+      id: memory.id,
+      findMandate: async (...asked) =>
+        isDown ? Promise.reject(new Error('down')) : memory.findMandate?.(...asked),
+    }
+    const { agent } = testAgent([call(['c1', 'wire', {}]), say('done'), say('done'), say('done')], {
+      tools: [wire],
+      approvals: { ledger, policy },
+    })
+    const deny = () =>
+      ledger.grant({
+        ...{ owner: 'ann', threadId: 'thread', toolName: 'wire', scopeKey: 'never', approved: false },
+        terms: { label: 'Never', where: [], tool: 'v1', approvalId: 'a9' },
+      })
+    await deny()
+    const asked = [user('go')]
+    const events = await collect(agent, input(asked), { context })
+    expect(results(events)).toMatchObject([{ own: { outcome: 'denied' } }])
+    const isKept = (type: string) => type !== 'TOOL_CALL_RESULT' && !type.startsWith('TEXT')
+    const cut = fold(
+      asked,
+      events.filter(({ type }) => isKept(type)),
+    )
+    const interrupted = [{ id: 'c1', own: { outcome: 'error', code: 'interrupted' } }]
+    expect(results(await collect(agent, input(cut), { context }))).toMatchObject(interrupted)
+    await agent.grants.revoke('ann')
+    const left = await collect(agent, input(cut), { context })
+    expect(last(left)).toMatchObject({ outcome: { pendingToolCallIds: ['c1'] } })
+    await deny()
+    isDown = true
+    expect(results(await collect(agent, input(cut), { context }))).toMatchObject(interrupted)
+  },
+)

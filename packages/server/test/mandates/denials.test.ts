@@ -1,6 +1,6 @@
 import { mandateLimits } from '@countersign/client/ui'
 import type { OfferedMandate } from '@countersign/core'
-import { grantsResponse, memoryLedger } from '@countersign/server'
+import { grantsResponse, type Ledger, memoryLedger } from '@countersign/server'
 import { expect, test } from 'vitest'
 import {
   answer,
@@ -10,6 +10,7 @@ import {
   input,
   refusals,
   requests,
+  results,
   say,
   testAgent,
   user,
@@ -287,6 +288,59 @@ test('W12 a standing denial stored while the reply of the ledger is on its way s
   }
   await chat.reply({ asked: [first] }, { approved: true })
   expect(chat.runs).toEqual([])
+})
+
+test.each([false, true])(
+  'a call whose lease ends while standing denials are read does not start, if it is idempotent: %s',
+  async (idempotent) => {
+    let time = 1e12
+    const memory = memoryLedger({ now: () => time })
+    const reading: (() => void)[] = []
+    let isSlow = false
+    const ledger: Ledger = {
+      ...memory,
+      id: memory.id,
+      findMandate: async (...asked) => {
+        const found = await memory.findMandate?.(...asked)
+        if (isSlow) await new Promise<void>((resolve) => reading.push(resolve))
+        return found
+      },
+    }
+    const chat = openChat({ ledger, now: () => time, tool: { idempotent } })
+    const { asked } = await chat.propose([bill()])
+    const history = chat.history()
+    const approve = () =>
+      collect(chat.agent, input(history, { resume: asked.map((one) => answer(one, { approved: true })) }), {
+        context,
+      })
+    isSlow = true
+    const first = approve()
+    await expect.poll(() => reading).toHaveLength(1)
+    isSlow = false
+    time += 60_000
+    const second = await approve()
+    const interrupted = { own: { outcome: 'error', code: 'interrupted' } }
+    expect(results(second)).toMatchObject([idempotent ? { content: { done: 'pay' } } : interrupted])
+    for (const go of reading) go()
+    expect(results(await first)).toMatchObject([interrupted])
+    expect(chat.runs).toHaveLength(idempotent ? 1 : 0)
+  },
+)
+
+test('W12 W13 the audit trail says which standing denial has refused a call', async () => {
+  const chat = openChat({ tool: large })
+  await chat.reply(await chat.propose([bill(500, 'mallory')]), never)
+  const before = chat.audited.length
+  const { results: refused } = await chat.propose([bill(1, 'mallory')])
+  const [denial] = await chat.list()
+  const told = { toolCallId: refused.at(-1)?.id, toolName: 'pay', via: 'grant' }
+  expect(chat.audited.slice(before)).toMatchObject([
+    {
+      ...{ event: 'claimed', ...told, decision: 'deny', mandate: { id: denial?.id } },
+      ...{ argumentsHash: expect.any(String), shownHash: expect.any(String) },
+    },
+    { event: 'completed', ...told, outcome: 'denied' },
+  ])
 })
 
 test('W12 a scopeKey that fails does not stop an approved call of a tool with mandates', async () => {

@@ -1,7 +1,7 @@
 // For what refuses or asks, whatever can't be decided counts as met.
 import type { Constraint } from '@countersign/core'
 import { rules } from '@countersign/server'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { mayMeetByForce } from './brute-force.js'
 
 const decisionOf = (value: unknown, condition: object, decide: 'block' | 'ask' = 'block') => {
@@ -43,6 +43,27 @@ test('W16 a path or URL that may lead below a blocked one is blocked', () => {
     ],
   ])
     expect(decisionOf(value, admin), value).toBe('block')
+})
+
+test('W16 a URL that leads below a blocked one for servers that leave out path parameters is blocked', () => {
+  for (const value of ['admin;a=b/users', 'admin;/users', 'Admin;jsessionid=1', 'admin/a;b', 'admin;a;b/c'])
+    expect(decisionOf(`https://intra.example/${value}`, admin), value).toBe('block')
+  expect(decisionOf('https://intra.example/a;b', { under: 'https://intra.example/a;c/d' })).toBe('allow')
+  expect(decisionOf('https://intra.example/a/d', { under: 'https://intra.example/a;c/d' })).toBe('block')
+  for (const value of ['public;a=b/admin', 'administrator;admin/users', 'x?y;/admin'])
+    expect(decisionOf(`https://intra.example/${value}`, admin), value).toBe('allow')
+  // For files it is a part of the name.
+  expect(decisionOf('/etc;a/passwd', etc)).toBe('allow')
+})
+
+test('W16 a text is read once, with however many values it is compared: the model decides how long it is', () => {
+  const many = Array.from({ length: 256 }, (_, at) => `${at}`)
+  const policy = rules([{ where: [{ field: 'a', in: many }], decide: 'block' }])
+  const subject = { toolName: 't', toolCallId: 'c', location: 'server' as const, annotations: {} }
+  const text = 'x'.repeat(10_000)
+  const normalize = vi.spyOn(String.prototype, 'normalize')
+  policy({ ...subject, input: { a: text } }, { toolCallId: 'c', messages: [], context: {} })
+  expect(normalize.mock.contexts.filter((one) => String(one) === text).length).toBeLessThanOrEqual(2)
 })
 
 test('W16 what surely lies elsewhere is not blocked', () => {

@@ -1,5 +1,6 @@
 import { type Preview, REDACTED, sanitizeArgs } from '@countersign/core'
 import { expect, test } from 'vitest'
+import { randomFrom } from '../../../../test/random.js'
 import { ask, call, collect, input, requests, testAgent } from '../support.js'
 import { fileTool, yes } from './world.js'
 
@@ -98,6 +99,37 @@ test('V9 values of fewer than eight characters are masked as whole words only, l
     kind: 'text',
     text: `${REDACTED}, files, profile, "${REDACTED}", x-123, ${REDACTED} and /home/${REDACTED}a`,
   })
+})
+
+test('V9 at each place the longest value is masked, whatever the values have in common', async () => {
+  const random = randomFrom(20261126)
+  const word = (most: number) =>
+    Array.from({ length: 4 + Math.floor(random() * most) }, () => 'ab-'[Math.floor(random() * 3)]).join('')
+  const isLetter = (char = '') => /[ab]/.test(char)
+  for (let game = 0; game < 100; game++) {
+    const tokens = Array.from({ length: 5 }, () => word(8))
+    const text = `${word(200)}${tokens[0]}`
+    const fits = (one: string, at: number) =>
+      text.startsWith(one, at) &&
+      (one.length >= 8 ||
+        !(
+          (isLetter(text[at - 1]) && isLetter(one[0])) ||
+          (isLetter(one.at(-1)) && isLetter(text[at + one.length]))
+        ))
+    let shown = ''
+    for (let at = 0; at < text.length; ) {
+      const found = tokens.filter((one) => fits(one, at)).sort((one, other) => other.length - one.length)[0]
+      shown += found === undefined ? text[at] : REDACTED
+      at += found?.length ?? 1
+    }
+    expect(await masked({ tokens }, { kind: 'text', text })).toEqual({ kind: 'text', text: shown })
+  }
+})
+
+test('V9 values that begin like each part of a long preview do not stop the process', async () => {
+  const tokens = Array.from({ length: 200 }, (_, at) => `${'a'.repeat(1200)}${at}`)
+  const preview: Preview = { kind: 'text', text: 'a'.repeat(250_000) }
+  expect(await masked({ tokens }, preview)).toEqual(preview)
 })
 
 test('V9 values are masked as any part of a URL and any form has them', async () => {

@@ -7,6 +7,7 @@ import {
   call,
   collect,
   counted,
+  fold,
   input,
   last,
   refusals,
@@ -208,6 +209,49 @@ test('V5 a change while the call waits for its turn is seen', async () => {
   expect(order).toEqual(['slow'])
   expect(made.runs).toEqual([])
   expect(requests(events)).toMatchObject([{ approval: { preview: diff('changed by the call before') } }])
+})
+
+test('V5 of two approved changes of one file, the second is asked about again: it starts once the first has ended', async () => {
+  const made = fileTool({
+    execute: async ({ text }) => {
+      await new Promise((resolve) => setTimeout(resolve, 1))
+      made.world.text = String(text)
+      return {}
+    },
+  })
+  const both = call(['call_1', 'write', { text: 'new' }], ['call_2', 'write', { text: 'other' }])
+  const { agent } = testAgent([both, say('done')], { tools: [made.tool] })
+  const { history, asked } = await ask(agent)
+  const events = await collect(agent, input(history, { resume: asked.map((one) => yes(one)) }))
+  expect(results(events)).toMatchObject([{ id: 'call_1' }])
+  expect(requests(events)).toMatchObject([
+    { toolCallId: 'call_2', approval: { preview: diff('new', 'other'), previous: diff('one', 'other') } },
+  ])
+  expect(made.runs).toEqual([{ text: 'new' }])
+})
+
+test('V5 a call that waits while another never ends keeps its answer unused: once the run is stopped, it can be sent again', async () => {
+  const stop = new AbortController()
+  const made = fileTool({
+    execute: async ({ text }) => {
+      if (text !== 'hangs') return {}
+      stop.abort()
+      return new Promise(() => {})
+    },
+  })
+  const both = call(['call_1', 'write', { text: 'hangs' }], ['call_2', 'write', { text: 'new' }])
+  const { agent } = testAgent([both, say('done')], { tools: [made.tool], approvals: { wait: 20 } })
+  const { history, asked } = await ask(agent)
+  const given = input(history, { resume: asked.map((one) => yes(one)) })
+  const events = await collect(agent, given, { signal: stop.signal })
+  expect(results(events)).toMatchObject([{ id: 'call_1', own: { code: 'interrupted' } }])
+  expect(refusals(events)).toMatchObject([{ toolCallId: 'call_2', code: 'ledger-unavailable' }])
+  const again = await collect(
+    agent,
+    input(fold(history, events), { resume: asked.slice(1).map((one) => yes(one)) }),
+  )
+  expect(results(again)).toMatchObject([{ id: 'call_2', content: {} }])
+  expect(made.runs).toHaveLength(2)
 })
 
 test('V5 a change during the claim is seen', async () => {
