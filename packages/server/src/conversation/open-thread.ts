@@ -31,8 +31,10 @@ export interface OpenThread {
   readonly lost: AbortSignal
   /** What the run uses: the run adds to it, and it is stored with what the run stores. */
   readonly usage: TokenUsage[]
-  /** An id for a new message: no message on any branch has it, nor one of the request. */
-  newId(): string
+  /**
+   * An id for a new message: no message on any branch has it, nor one of the request. `wanted`, if that is free or `mayReplace` allows it.
+   */
+  newId(wanted?: string, mayReplace?: (id: string) => boolean): string
   /**
    * Takes each event of the run before it is sent. If there is something to wait for, resolves once what must not be lost is stored: calls
    * before they run, and results.
