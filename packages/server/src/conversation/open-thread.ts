@@ -82,7 +82,11 @@ export async function openThread(
       throw takenOver(undefined)
     const isRestored = await restoreRuns(threads, settings, key, run, interrupted)
     const thread = await threads.open(key, settings.limits.cachedThreadBytes)
-    if (abandoned !== undefined && thread === undefined) throw removed()
+    if (abandoned !== undefined && thread === undefined) {
+      // Nothing was stored before its process died. Left to lapse, the hold would be found again by every `recover`.
+      await threads.release(key, run)
+      throw removed()
+    }
     const shown = thread === undefined ? [] : branchOf(thread)
     const page = readPage(forwardedProps)
     const isUpload = page.isUpload && thread === undefined && settings.acceptUploads

@@ -38,7 +38,7 @@ export async function leaveThread(
   run: RunHold,
   interrupted: readonly InterruptedRun[],
 ): Promise<void> {
-  await (interrupted.length > 0 ? threads.hold(key, run, 1) : threads.release(key, run))
+  await (interrupted.length > 0 ? threads.hold(key, run, 1, { renew: true }) : threads.release(key, run))
 }
 
 /** Changes one thread under one hold. `after` is the last message before the run's own, or empty: with it, a reader of the thread tells them apart. */

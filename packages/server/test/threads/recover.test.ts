@@ -93,6 +93,15 @@ test('recover() with a limit goes on behind the oldest threads, which cannot be 
   expect(await states()).toEqual([held, held, 'free error', 'free error'])
 })
 
+test('recover() ends the hold of a process that died before it had stored anything', async () => {
+  const { agent, threads, warnings } = await abandon(['one'])
+  await threads.hold({ owner: 'ann', threadId: 'never begun' }, { runId: 'r', holder: 'dead process' }, 1)
+  await sleep(5)
+  expect(await agent.recover()).toBe(1)
+  await sleep(5)
+  expect([await threads.abandoned(10), warnings]).toEqual([[], []])
+})
+
 test('recover() takes a limit from 1 to 1,000', async () => {
   const { agent } = await abandon([])
   expect(await agent.recover({ limit: 1000 })).toBe(0)
