@@ -90,6 +90,10 @@ export function isLost(error: unknown): boolean {
   return isCountersignError(error) && (error.code === 'thread-busy' || error.code === 'thread-unknown')
 }
 
+export function isFull(error: unknown): boolean {
+  return isCountersignError(error) && error.code === 'thread-full'
+}
+
 /** @throws CountersignError `thread-busy`, `thread-full` */
 function checkHeld(result: HoldResult): readonly InterruptedRun[] {
   if (result.status === 'full') throw threadFull(result)
