@@ -193,6 +193,20 @@ test('recover() leaves a thread abandoned while an approved call of it may still
   expect(pay.runs).toHaveLength(1)
 })
 
+test('recover() leaves an approval request open whose tool only another process has', async () => {
+  const [threads, context] = [memoryThreads(), { subject: 'ann' }]
+  const pay = counted('pay', { needsApproval: true })
+  const approvals = { secret: SECRET, ledger: memoryLedger() }
+  const { agent } = testAgent([call(['c1', 'pay', {}])], { tools: [pay.tool], threads, approvals })
+  const { first } = await ask(agent, {}, { context })
+  await threads.hold({ owner: 'ann', threadId: 'thread' }, { runId: 'dead', holder: 'dead process' }, 1)
+  await sleep(5)
+  expect(await testAgent([], { threads, approvals }).agent.recover()).toBe(1)
+  expect(await threads.abandoned(9)).toEqual([])
+  await collect(agent, input([], { resume: [answer(first, { approved: true })] }), { context })
+  expect(pay.runs).toHaveLength(1)
+})
+
 test.each(['has its whole reply', 'waits for its reply'])(
   'recover() leaves a thread alone whose user goes on with it at any moment and then %s: nothing of theirs is marked or lost',
   async (state) => {
