@@ -14,6 +14,7 @@ import type { KnownMessage, KnownThread, KnownThreads } from '../threads/known-t
 import type { ThreadKey } from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { branchOf, type CloseCalls, chain, headOf, leaveBranch } from './branch.js'
+import { totalUsage } from './load-thread.js'
 import { Recorder } from './recorder.js'
 import { gapOf, mergeHistory, titleOf, uploadedHistory } from './request-history.js'
 import { restoreRuns } from './restore.js'
@@ -115,7 +116,8 @@ export async function openThread(
         ...(left === 0 && { head }),
         ...(thread === undefined && { title: titleOf(messages) }),
       })
-    const recorder = new Recorder(settings, writer, leaseMs, messages)
+    const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
+    const recorder = new Recorder(settings, writer, leaseMs, messages, usedBefore)
     return {
       messages,
       hasNews: added.length > 0 || page.regenerate !== undefined,

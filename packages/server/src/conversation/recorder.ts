@@ -22,6 +22,8 @@ export class Recorder {
     private readonly writer: ThreadWriter,
     leaseMs: number,
     messages: readonly Message[],
+    /** Of earlier runs with the same id. */
+    private readonly usedBefore: readonly TokenUsage[],
   ) {
     this.#branch = new RecordedBranch(messages)
     this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
@@ -81,7 +83,8 @@ export class Recorder {
     const isChanged = messages.length > 0
     if (!isChanged && !release) return
     const { length } = this.usage
-    const usage = length > this.#stored ? { runId: this.writer.run.runId, usage: this.usage } : undefined
+    const { runId } = this.writer.run
+    const usage = length > this.#stored ? { runId, usage: [...this.usedBefore, ...this.usage] } : undefined
     if (!isChanged && usage === undefined) return this.writer.release()
     // No call runs whose result could not be stored. What has happened already is stored nevertheless.
     const spare = release ? 0 : this.#branch.openCalls
