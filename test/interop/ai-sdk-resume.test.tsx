@@ -66,13 +66,24 @@ async function serve(...replies: Reply[]) {
       return { to }
     },
   })
+  const note = tool({
+    name: 'note',
+    description: 'Takes a note.',
+    input: z.object({}),
+    execute: async (_, { write }) => {
+      await write({ type: 'data', name: 'note', data: { text: 'Sunny' } })
+      await write({ type: 'source', id: 'met', url: 'https://api.met.no', title: 'MET' })
+      await write({ type: 'metadata', metadata: { region: 'north' } })
+      return 'noted'
+    },
+  })
   const where = toolDefinition({ name: 'where', description: 'Where the user is.', input: z.object({}) })
   const agent = createAgent({
     model: scriptedModel(async function* ({ messages }) {
       seen.push(messages.length)
       yield* replies.shift()?.() ?? said('Well.')()
     }),
-    tools: [send, where.client(() => null)],
+    tools: [send, note, where.client(() => null)],
     threads: memoryThreads(),
     runLog: memoryRunLog(),
     approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
@@ -192,6 +203,42 @@ test('T13 the same in the run after an approval: the call keeps its outcome, and
   ]
   expect([shown(third.chat.messages), third.errors]).toEqual([whole, []])
   expect([shown(await server.load()), server.sent]).toEqual([whole, ['ada']])
+})
+
+test('T13 after a reload in the run after an approval, the data, sources and metadata that tools wrote before it are there', async () => {
+  const more = gate()
+  const server = await serve(
+    () => [
+      { type: 'tool-call', id: 'c0', name: 'note', arguments: '{}' },
+      { type: 'finish', reason: 'tool_calls' },
+    ],
+    calls('send_mail', { to: 'ada' }),
+    async function* () {
+      yield words('Sent, ')
+      await more.opened
+      yield words('I think.')
+      yield stop
+    },
+  )
+  const first = open(server)
+  await first.chat.sendMessage({ text: 'Note it, and send it' })
+  const part = first.chat.messages[1]?.parts.find((one) => 'approval' in one)
+  const id = part && 'approval' in part ? (part.approval?.id ?? '') : ''
+  void first.chat.addToolApprovalResponse({ id, approved: true })
+  await vi.waitUntil(() => JSON.stringify(first.chat.messages).includes('Sent, '))
+  first.leave()
+  const second = open(server, await server.load())
+  const resumed = second.chat.resumeStream()
+  await vi.waitUntil(() => second.chat.status === 'streaming')
+  more.open()
+  await resumed
+  expect(second.chat.messages[1]?.metadata).toEqual({ region: 'north' })
+  expect(second.chat.messages[1]?.parts).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ type: 'data-note', data: { text: 'Sunny' } }),
+      { type: 'source-url', sourceId: 'met', url: 'https://api.met.no', title: 'MET' },
+    ]),
+  )
 })
 
 test('useChat({ resume: true }) of @ai-sdk/react resumes when it mounts; with nothing to resume it stays as it is', async () => {

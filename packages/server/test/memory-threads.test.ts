@@ -53,6 +53,20 @@ test.each([
     expect(() => memoryThreads({ [option]: value })).toThrow(option)
 })
 
+test('the pages of a list go on where the clock counts fractions of milliseconds', async () => {
+  let time = 1000
+  const store = memoryThreads({ now: () => (time += 0.3) })
+  const ids = ['a', 'b', 'c', 'd']
+  for (const threadId of ids) await store.append({ owner: 'ann', threadId }, { version: 0 })
+  const listed: string[] = []
+  for (let cursor: string | undefined, isLast = false; !isLast; isLast = cursor === undefined) {
+    const page = await store.list('ann', { limit: 1, cursor })
+    listed.push(...page.threads.map(({ threadId }) => threadId))
+    cursor = page.cursor
+  }
+  expect(listed.toSorted()).toEqual(ids)
+})
+
 test('without a clock of its own the store uses the clock of the process', async () => {
   const store = memoryThreads()
   const [alice, bob] = ['alice', 'bob'].map((owner) => ({ owner, threadId: 'thread' }))

@@ -27,14 +27,19 @@ interface PgClient {
   release(destroy?: boolean): void
 }
 
-/** A pool of the package `pg`. Listening takes one of its connections. */
+/** A pool of the package `pg`. Listening takes one of its connections; a pool that has only one does not listen. */
 export function fromPg(pool: {
   query(text: string, values: SqlValue[]): Promise<{ rows: SqlRow[] }>
   connect(): Promise<PgClient>
+  readonly options?: { readonly max?: number | undefined } | undefined
 }): SqlConnection {
-  return {
+  const connection: SqlConnection = {
     dialect: 'postgres',
     query: async (text, values) => (await pool.query(text, [...values])).rows,
+  }
+  if (pool.options?.max === 1) return connection
+  return {
+    ...connection,
     listen: async (channel, told) => {
       const client = await pool.connect()
       client.on('notification', told)

@@ -83,15 +83,22 @@ export function sqlAnswerChannel(
     if (connection.listen !== undefined) await write('select pg_notify(?, ?)', [topic, '']).catch(() => {})
   }
 
+  const listen = async () => connection.listen?.(topic, bell.ring).catch(() => undefined)
+
   /** Takes answers for the runs of this process, as long as there are any. */
   async function look(): Promise<void> {
-    const stop = await connection.listen?.(topic, bell.ring).catch(() => undefined)
-    const pause = stop === undefined ? pollMs : TOLD_MS
+    let stop = await listen()
     try {
-      while (runs.size > 0 && !isClosed) {
-        const rung = bell.rung(pause, false)
-        await take().catch(() => {})
-        await rung
+      for (let isTold = true; runs.size > 0 && !isClosed; ) {
+        const rung = bell.rung(stop === undefined ? pollMs : TOLD_MS, false)
+        const found = await take().catch(() => 0)
+        // Nobody has told of it: the connection that listens was lost, as when the database restarts.
+        if (found > 0 && !isTold && stop !== undefined) {
+          stop().catch(() => {})
+          stop = await listen()
+          bell.ring()
+        }
+        isTold = await rung
       }
     } finally {
       // At once: a run that opens while this stops looks itself.
@@ -100,7 +107,9 @@ export function sqlAnswerChannel(
     }
   }
 
-  async function take(): Promise<void> {
+  /** Returns how many answers there were. */
+  async function take(): Promise<number> {
+    let found = 0
     await write(`update ${listening} set kept_until = ${clock} + ? where listener = ?`, [LEASE_MS, listener])
     // A taken answer has no parcel any more: however many wait for their reply, they hide none that comes later.
     for (let isMore = true; isMore; ) {
@@ -118,8 +127,10 @@ export function sqlAnswerChannel(
       const ids = rows.map(({ id }) => String(id))
       const places = ids.map(() => '?').join(', ')
       if (ids.length > 0) await write(`update ${answers} set parcel = '' where id in (${places})`, ids)
+      found += ids.length
       isMore = ids.length === AT_ONCE
     }
+    return found
   }
 
   async function reply(
@@ -218,14 +229,16 @@ function createBell() {
     ring: () => {
       for (const wake of [...waiting]) wake()
     },
+    /** Whether it rang within the time. */
     rung: (ms: number, keepsAlive: boolean) =>
-      new Promise<void>((resolve) => {
-        const wake = () => {
+      new Promise<boolean>((resolve) => {
+        const end = (isRung: boolean) => {
           clearTimeout(timer)
           waiting.delete(wake)
-          resolve()
+          resolve(isRung)
         }
-        const timer = setTimeout(wake, ms)
+        const wake = () => end(true)
+        const timer = setTimeout(end, ms, false)
         if (!keepsAlive && typeof timer === 'object') timer.unref?.()
         waiting.add(wake)
       }),

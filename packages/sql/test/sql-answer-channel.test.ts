@@ -1,10 +1,10 @@
 import type { Delivery } from '@countersign/server'
-import { type SqlAnswerChannelOptions, sqlAnswerChannel } from '@countersign/sql'
+import { ensureSchema, fromPg, type SqlAnswerChannelOptions, sqlAnswerChannel } from '@countersign/sql'
 import { describeAnswerChannel } from '@countersign/testing/suites'
-import { expect, test } from 'vitest'
-import { type TestDatabase, useDatabases } from './databases.js'
+import { expect, test, vi } from 'vitest'
+import { newPrefix, type TestDatabase, useDatabases } from './databases.js'
 
-const { databases, newTables } = await useDatabases('the answer channel in PostgreSQL')
+const { databases, newTables, newPool } = await useDatabases('the answer channel in PostgreSQL')
 
 async function channels(database: TestDatabase, options: SqlAnswerChannelOptions = {}) {
   const { one, other, prefix } = await newTables(database)
@@ -109,3 +109,35 @@ test.each([
   await channel.open('second', async () => ({ status: 'taken' }))
   expect(await channel.deliver('second', [answer])).toEqual({ status: 'taken' })
 })
+
+test('a process whose connection for messages was lost listens again once an answer has come without a message', async () => {
+  const database = databases.find(({ name }) => name === "D1's interface")
+  if (database === undefined) return
+  const { one, prefix } = await newTables(database)
+  const steps: string[] = []
+  const listen = async () => {
+    steps.push('listen')
+    return async () => void steps.push('stop')
+  }
+  const channel = sqlAnswerChannel({ ...one, listen }, { prefix })
+  const another = sqlAnswerChannel(one, { prefix })
+  await channel.open('run', async () => ({ status: 'taken' }))
+  await vi.waitUntil(() => steps.length > 0)
+  expect(await another.deliver('run', [answer])).toEqual({ status: 'taken' })
+  await vi.waitUntil(() => steps.length > 2)
+  expect(steps).toEqual(['listen', 'stop', 'listen'])
+  await channel.close()
+})
+
+test.skipIf(!databases.some(({ name, isThere }) => isThere && name.startsWith('PostgreSQL')))(
+  'a pool of one connection is left to the queries: an answer is found by polling',
+  async () => {
+    const connection = fromPg(newPool(undefined, 1))
+    const prefix = newPrefix()
+    await ensureSchema(connection, { prefix })
+    const channel = sqlAnswerChannel(connection, { prefix, pollMs: 50 })
+    await channel.open('run', async () => ({ status: 'taken' }))
+    expect(await channel.deliver('run', [answer])).toEqual({ status: 'taken' })
+    await channel.close()
+  },
+)

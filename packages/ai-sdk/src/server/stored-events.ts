@@ -1,7 +1,15 @@
-import { type AGUIEvent, getCountersignMetadata, isRecord, type Message } from '@countersign/core'
+import {
+  type AGUIEvent,
+  getCountersignMetadata,
+  isRecord,
+  type Message,
+  type UIMessage,
+} from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
 
 /** Stored messages of a reply as the events that made them. */
 export function eventsOf(messages: readonly Message[]): AGUIEvent[] {
+  const shown = new Map(fromAGUIMessages(messages).map((message) => [message.id, message]))
   return messages.flatMap((message, at): AGUIEvent[] => {
     const { id: messageId } = message
     switch (message.role) {
@@ -25,6 +33,13 @@ export function eventsOf(messages: readonly Message[]): AGUIEvent[] {
         return [
           ...(content === '' ? [] : text),
           ...toolCalls.flatMap((call) => eventsOfCall(call, messageId)),
+          ...writtenTo(message, shown.get(messageId)),
+        ]
+      }
+      case 'activity': {
+        const { activityType, content, metadata } = message
+        return [
+          { type: 'ACTIVITY_SNAPSHOT', messageId, activityType, content, ...(metadata && { metadata }) },
         ]
       }
       case 'tool': {
@@ -44,6 +59,18 @@ export function eventsOf(messages: readonly Message[]): AGUIEvent[] {
         return []
     }
   })
+}
+
+/** The sources of a message, and what the application has put into its metadata. */
+function writtenTo({ id: messageId, metadata = {} }: Message, shown: UIMessage | undefined): AGUIEvent[] {
+  const sources = (shown?.parts ?? []).flatMap((part): AGUIEvent[] => {
+    if (part.type !== 'source') return []
+    const { type: name, ...source } = part
+    return [{ type: 'CUSTOM', name, value: { messageId, ...source } }]
+  })
+  const { countersign: _, aiSdk: __, ...own } = metadata
+  if (Object.keys(own).length === 0) return sources
+  return [...sources, { type: 'CUSTOM', name: 'message-metadata', value: { messageId, metadata: own } }]
 }
 
 type Call = NonNullable<Extract<Message, { role: 'assistant' }>['toolCalls']>[number]

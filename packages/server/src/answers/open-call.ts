@@ -99,6 +99,9 @@ export async function outcomeOfOpenCall(
   }
   const stored = endedOutcome(scope, asked, last)
   if (stored !== undefined) return stored
+  // Without the model, as in recovery, nothing needs the call to be closed: another process may have its tool.
+  const isOthers = scope.settings.maxSteps === 0 && scope.toolkit.get(site.call.function.name) === undefined
+  if (!ready.ok && isOthers) return { kind: 'client', site }
   if (!ready.ok) return close('approval-stale', ready.failure.reason)
   const latest = recordOf(last)
   const { shown, preview, previous } = (verified.ok && entry?.record) || {

@@ -1,6 +1,6 @@
 import { CountersignError, type Message, type TokenUsage, type UIMessage } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
-import type { RunUsage, StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
+import type { StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { shownMessages } from './branch.js'
 
 interface ThreadKeeper {
@@ -70,7 +70,7 @@ export async function readThread(
   const { threadId, version, title, createdAt, head } = stored
   if (since === undefined) {
     const messages = shownMessages(stored)
-    const usage = totalUsage(stored.usage)
+    const usage = totalUsage(stored.usage.flatMap((run) => run.usage))
     return { threadId, version, title, createdAt, head, messages, run: openRunOf(stored, messages), usage }
   }
   const messages = stored.messages.map(({ message }): Message => JSON.parse(message))
@@ -96,10 +96,10 @@ export function threadsOf<T extends ThreadStore>({ threads }: { readonly threads
   throw new CountersignError('invalid-option', message, { option: 'threads' })
 }
 
-/** The sum of what runs have used: one entry for each provider and model, in the order of their first use. */
-function totalUsage(runs: readonly RunUsage[]): readonly TokenUsage[] {
+/** The sum of what was used: one entry for each provider and model, in the order of their first use. */
+export function totalUsage(used: readonly TokenUsage[]): readonly TokenUsage[] {
   const totals = new Map<string, TokenUsage>()
-  for (const one of runs.flatMap(({ usage }) => usage)) {
+  for (const one of used) {
     const key = JSON.stringify([one.provider, one.model])
     const total = totals.get(key)
     totals.set(key, total === undefined ? one : added(total, one))

@@ -14,6 +14,7 @@ import type { KnownMessage, KnownThread, KnownThreads } from '../threads/known-t
 import type { ThreadKey } from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { branchOf, type CloseCalls, chain, headOf, leaveBranch } from './branch.js'
+import { totalUsage } from './load-thread.js'
 import { Recorder } from './recorder.js'
 import { gapOf, mergeHistory, titleOf, uploadedHistory } from './request-history.js'
 import { restoreRuns } from './restore.js'
@@ -31,8 +32,10 @@ export interface OpenThread {
   readonly lost: AbortSignal
   /** What the run uses: the run adds to it, and it is stored with what the run stores. */
   readonly usage: TokenUsage[]
-  /** An id for a new message: no message on any branch has it, nor one of the request. */
-  newId(): string
+  /**
+   * An id for a new message: no message on any branch has it, nor one of the request. `wanted`, if that is free or `mayReplace` allows it.
+   */
+  newId(wanted?: string, mayReplace?: (id: string) => boolean): string
   /**
    * Takes each event of the run before it is sent. If there is something to wait for, resolves once what must not be lost is stored: calls
    * before they run, and results.
@@ -80,7 +83,11 @@ export async function openThread(
       throw takenOver(undefined)
     const isRestored = await restoreRuns(threads, settings, key, run, interrupted)
     const thread = await threads.open(key, settings.limits.cachedThreadBytes)
-    if (abandoned !== undefined && thread === undefined) throw removed()
+    if (abandoned !== undefined && thread === undefined) {
+      // Nothing was stored before its process died. Left to lapse, the hold would be found again by every `recover`.
+      await threads.release(key, run)
+      throw removed()
+    }
     const shown = thread === undefined ? [] : branchOf(thread)
     const page = readPage(forwardedProps)
     const isUpload = page.isUpload && thread === undefined && settings.acceptUploads
@@ -109,7 +116,8 @@ export async function openThread(
         ...(left === 0 && { head }),
         ...(thread === undefined && { title: titleOf(messages) }),
       })
-    const recorder = new Recorder(settings, writer, leaseMs, messages)
+    const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
+    const recorder = new Recorder(settings, writer, leaseMs, messages, usedBefore)
     return {
       messages,
       hasNews: added.length > 0 || page.regenerate !== undefined,

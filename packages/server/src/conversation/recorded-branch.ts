@@ -96,8 +96,8 @@ export class RecordedBranch {
     this.#end.dispatch({ type: 'answer-sent', approvalId: before.id })
   }
 
-  /** What has changed since it was stored. */
-  change(): BranchChange {
+  /** What has changed since it was stored. `withoutParts`: without new data parts. */
+  change(withoutParts = false): BranchChange {
     const parts = [...this.#changedParts.values()]
     const messages: StoredMessage[] = []
     const places: (readonly [UIMessage, Place])[] = []
@@ -109,14 +109,17 @@ export class RecordedBranch {
         continue
       }
       const before = last
-      for (const part of toAGUIMessages([message])) {
+      const isLeft = ({ role, id }: Message) => withoutParts && role === 'activity' && !this.#stored.has(id)
+      const converted = toAGUIMessages([message])
+      for (const part of converted) {
+        if (isLeft(part)) continue
         const text = JSON.stringify(part)
         const stored = this.#stored.get(part.id)
         if (stored?.text !== text || stored.parent !== last)
           messages.push({ id: part.id, parent: last, message: text })
         last = part.id
       }
-      places.push([message, { before, last }])
+      if (!converted.some(isLeft)) places.push([message, { before, last }])
     }
     const commit = () => {
       for (const part of parts)

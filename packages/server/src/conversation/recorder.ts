@@ -1,7 +1,7 @@
 import type { AGUIEvent, Message, TokenUsage } from '@countersign/core'
 import type { AgentSettings } from '../scope/settings.js'
 import { RecordedBranch } from './recorded-branch.js'
-import { isLost, type ThreadWriter } from './thread-writer.js'
+import { isFull, isLost, type ThreadWriter } from './thread-writer.js'
 
 /** Milliseconds between two saves of text that is still arriving. */
 const SAVE_EVERY = 1000
@@ -22,6 +22,8 @@ export class Recorder {
     private readonly writer: ThreadWriter,
     leaseMs: number,
     messages: readonly Message[],
+    /** Of earlier runs with the same id. */
+    private readonly usedBefore: readonly TokenUsage[],
   ) {
     this.#branch = new RecordedBranch(messages)
     this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
@@ -62,17 +64,27 @@ export class Recorder {
     this.#timer = undefined
     this.#saving = this.#saving
       .then(() => this.#store(release))
-      .catch((error: unknown) => this.#lost.abort(error))
+      .catch(async (error: unknown) => {
+        // The room is kept for results: data parts that take it are not stored. Then the run goes on until it has them all.
+        const fits =
+          isFull(error) &&
+          (await this.#store(release, true).then(
+            () => true,
+            () => false,
+          ))
+        if (!fits || release || this.#branch.openCalls === 0) this.#lost.abort(error)
+      })
     return this.#saving
   }
 
-  async #store(release: boolean): Promise<void> {
+  async #store(release: boolean, withoutParts = false): Promise<void> {
     if (this.lost.aborted) return
-    const { messages, head, commit } = this.#branch.change()
+    const { messages, head, commit } = this.#branch.change(withoutParts)
     const isChanged = messages.length > 0
     if (!isChanged && !release) return
     const { length } = this.usage
-    const usage = length > this.#stored ? { runId: this.writer.run.runId, usage: this.usage } : undefined
+    const { runId } = this.writer.run
+    const usage = length > this.#stored ? { runId, usage: [...this.usedBefore, ...this.usage] } : undefined
     if (!isChanged && usage === undefined) return this.writer.release()
     // No call runs whose result could not be stored. What has happened already is stored nevertheless.
     const spare = release ? 0 : this.#branch.openCalls

@@ -38,7 +38,7 @@ export async function leaveThread(
   run: RunHold,
   interrupted: readonly InterruptedRun[],
 ): Promise<void> {
-  await (interrupted.length > 0 ? threads.hold(key, run, 1) : threads.release(key, run))
+  await (interrupted.length > 0 ? threads.hold(key, run, 1, { renew: true }) : threads.release(key, run))
 }
 
 /** Changes one thread under one hold. `after` is the last message before the run's own, or empty: with it, a reader of the thread tells them apart. */
@@ -88,6 +88,10 @@ export class ThreadWriter {
 /** Whether the run does not have its thread any more: another one has taken over, or the thread was removed. */
 export function isLost(error: unknown): boolean {
   return isCountersignError(error) && (error.code === 'thread-busy' || error.code === 'thread-unknown')
+}
+
+export function isFull(error: unknown): boolean {
+  return isCountersignError(error) && error.code === 'thread-full'
 }
 
 /** @throws CountersignError `thread-busy`, `thread-full` */

@@ -7,16 +7,18 @@ export function randomId(prefix: string): string {
 
 const MOST_TRIES = 100
 
+/** Returns `wanted` or, if that is taken, another id made of it. `mayReplace`: an id that may be taken. */
+export type NewId = (wanted?: string, mayReplace?: (id: string) => boolean) => string
+
 /**
  * The ids of the messages of one run: none that is taken, and none twice, whatever the generator of an application returns. A message with
  * the id of a stored one would replace that.
  */
-export function newIds(generateId: () => string, isTaken: (id: string) => boolean): () => string {
+export function newIds(generateId: () => string, isTaken: (id: string) => boolean): NewId {
   const given = new Set<string>()
-  return () => {
-    const wanted = generateId()
+  return (wanted = generateId(), mayReplace = () => false) => {
     let id = wanted
-    for (let n = 2; isTaken(id) || given.has(id); n++)
+    for (let n = 2; (isTaken(id) || given.has(id)) && !mayReplace(id); n++)
       id = n > MOST_TRIES ? randomId(`${wanted}-`) : `${wanted}-${n}`
     given.add(id)
     return id

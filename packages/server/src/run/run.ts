@@ -18,7 +18,7 @@ import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
 import { type HeldThread, type OpenThread, openThread } from '../conversation/open-thread.js'
 import { isLeft } from '../encoding/hooks.js'
-import { newIds } from '../encoding/ids.js'
+import { type NewId, newIds } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
@@ -117,7 +117,7 @@ export async function driveRun(
     stop = anySignal([early, thread?.lost])
     const ids = new Set(messages.map(({ id }) => id))
     const generateId = thread?.newId ?? newIds(settings.generateId, (id) => ids.has(id))
-    const scope = openScope({ ...settings, generateId }, input, options, origin, {
+    const scope = openScope({ ...settings, generateId }, { ...input, messages }, options, origin, {
       emit: recorded(emit, thread),
       ...{ report, usage, observer, stop },
     })
@@ -203,7 +203,7 @@ function speaksModern({ protocolVersion }: RunInput): boolean {
 }
 
 function openScope(
-  settings: AgentSettings,
+  settings: AgentSettings & { readonly generateId: NewId },
   input: RunInput,
   { signal, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
@@ -229,6 +229,7 @@ function openScope(
     written: new WrittenParts({
       emit: own.emit,
       newId: settings.generateId,
+      history: input.messages,
       maxSize: settings.limits.resultSize,
     }),
   }

@@ -1,5 +1,5 @@
 import { type AGUIEvent, type EventOf, isRecord, type Message, type WritablePart } from '@countersign/core'
-import { isId } from '../encoding/ids.js'
+import { isId, type NewId } from '../encoding/ids.js'
 import { MAX_DATA_PARTS, MAX_UNREAD_PARTS } from '../limits.js'
 import { jsonCopy } from '../tools/progress.js'
 import { ToolError } from '../tools/tool-errors.js'
@@ -9,7 +9,9 @@ type Activity = EventOf<'ACTIVITY_SNAPSHOT'>
 
 interface WrittenPartsOptions {
   readonly emit: Emit<AGUIEvent>
-  readonly newId: () => string
+  readonly newId: NewId
+  /** The conversation before the run: its data parts may be replaced. */
+  readonly history: readonly Message[]
   /** The most bytes of one part as JSON. */
   readonly maxSize: number
 }
@@ -17,9 +19,13 @@ interface WrittenPartsOptions {
 /** What the tools and steps of one run add to the reply, besides the model's own output and the results. */
 export class WrittenParts {
   readonly #activities = new Map<string, Activity>()
+  /** The ids of all data parts of the conversation that is shown. */
+  readonly #ids: Set<string>
   #unread = 0
 
-  constructor(private readonly options: WrittenPartsOptions) {}
+  constructor(private readonly options: WrittenPartsOptions) {
+    this.#ids = new Set(options.history.flatMap(({ role, id }) => (role === 'activity' ? [id] : [])))
+  }
 
   /**
    * Adds a part to a message. The promise never rejects, so that it need not be awaited.
@@ -27,8 +33,9 @@ export class WrittenParts {
    * @throws ToolError `invalid-argument`
    */
   write(given: WritablePart, messageId: string): Promise<void> {
-    const { newId, maxSize } = this.options
-    const event = eventOf(readPart(jsonCopy(given, 'The part that was written')), messageId, newId)
+    const { maxSize } = this.options
+    const part = readPart(jsonCopy(given, 'The part that was written'))
+    const event = eventOf(part, messageId, (wanted) => this.#idOf(wanted))
     const size = eventSize(event)
     if (size > eventSize(emptyEvent) + 2 * maxSize)
       throw invalid(`it is larger than limits.resultSize, ${maxSize}`)
@@ -58,6 +65,14 @@ export class WrittenParts {
     return [...placed, ...[...rest.values()].map(messageOf)]
   }
 
+  /** Any other message with that id, also one of another version, would be lost. */
+  #idOf(wanted: string | undefined): string {
+    const { newId } = this.options
+    const id = wanted === undefined ? newId() : newId(wanted, (one) => this.#ids.has(one))
+    this.#ids.add(id)
+    return id
+  }
+
   #keep(event: Activity): void {
     if (this.#activities.size >= MAX_DATA_PARTS && !this.#activities.has(event.messageId))
       throw invalid(`a run has at most ${MAX_DATA_PARTS} data parts; replace one by writing its id again`)
@@ -71,11 +86,15 @@ export function messageOf({ messageId: id, activityType, content, metadata }: Ac
   return { id, role: 'activity', activityType, content, ...(metadata && { metadata }) }
 }
 
-function eventOf(part: WritablePart, messageId: string, newId: () => string): Activity | EventOf<'CUSTOM'> {
+function eventOf(
+  part: WritablePart,
+  messageId: string,
+  idOf: (wanted: string | undefined) => string,
+): Activity | EventOf<'CUSTOM'> {
   switch (part.type) {
     case 'data': {
-      const { id = newId(), name: activityType, data } = part
-      const activity = { type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType } as const
+      const { id, name: activityType, data } = part
+      const activity = { type: 'ACTIVITY_SNAPSHOT', messageId: idOf(id), activityType } as const
       // The content of an activity must be an object.
       return isRecord(data)
         ? { ...activity, content: data }

@@ -60,7 +60,8 @@ export function createThreads(backend: ThreadBackend, options: ThreadLimits = {}
     const exists = header !== undefined && header.version > 0
     const { maxThreadsPerOwner } = limits
     const mayBegin = exists || (await rows.count(owner)) < maxThreadsPerOwner
-    return { key, header, now: look.now, mayBegin, maxThreadsPerOwner }
+    // The cursors of `list` have whole milliseconds.
+    return { key, header, now: Math.floor(look.now), mayBegin, maxThreadsPerOwner }
   }
 
   return {

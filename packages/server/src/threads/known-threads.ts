@@ -1,4 +1,10 @@
-import { CountersignError, frozen, isCountersignError, type Message } from '@countersign/core'
+import {
+  CountersignError,
+  frozen,
+  isCountersignError,
+  type Message,
+  type TokenUsage,
+} from '@countersign/core'
 import type { StoredThread, ThreadKey, ThreadStore } from './thread-store.js'
 
 /** A stored message, parsed. It is frozen: later requests get the same object. */
@@ -10,8 +16,10 @@ export interface KnownMessage {
   readonly bytes: number
 }
 
-/** A stored thread without its usage, and with its messages parsed. */
+/** A stored thread with its messages parsed. */
 export interface KnownThread extends Omit<StoredThread, 'messages' | 'usage'> {
+  /** By the run's id. */
+  readonly usage: ReadonlyMap<string, readonly TokenUsage[]>
   readonly messages: readonly KnownMessage[]
   readonly byId: ReadonlyMap<string, KnownMessage>
 }
@@ -24,6 +32,9 @@ export interface KnownThreads extends ThreadStore {
    */
   open(key: ThreadKey, maxBytes: number): Promise<KnownThread | undefined>
 }
+
+/** About what the usage of one run takes. */
+const USAGE_BYTES = 512
 
 /** One for each store: agents may be created per request. */
 const known = new WeakMap<ThreadStore, KnownThreads>()
@@ -70,7 +81,7 @@ function remembering(store: ThreadStore): KnownThreads {
       forget(name)
       if (stored === undefined) return undefined
       const thread = withChanges(before, stored)
-      const bytes = thread.messages.reduce((sum, message) => sum + message.bytes, 0)
+      const bytes = thread.messages.reduce((sum, one) => sum + one.bytes, USAGE_BYTES * thread.usage.size)
       if (bytes <= maxBytes) {
         remembered.set(name, { thread, bytes })
         total += bytes
@@ -104,11 +115,13 @@ function isSame(before: KnownThread, { createdAt, version }: StoredThread): bool
 }
 
 /** A replaced message keeps its place, as in the store. */
-function withChanges(before: KnownThread | undefined, { usage, ...stored }: StoredThread): KnownThread {
+function withChanges(before: KnownThread | undefined, stored: StoredThread): KnownThread {
+  const usage = new Map(before?.usage)
+  for (const one of stored.usage) usage.set(one.runId, one.usage)
   const byId = new Map(before?.byId)
   for (const { id, parent, message: text } of stored.messages) {
     const message: Message = frozen(JSON.parse(text))
     byId.set(id, { id, parent, message, bytes: 2 * text.length })
   }
-  return { ...stored, messages: [...byId.values()], byId }
+  return { ...stored, messages: [...byId.values()], byId, usage }
 }

@@ -24,7 +24,13 @@ function setUp(turns: readonly ScriptedTurn[], generateId: () => string) {
   const threads = memoryThreads()
   const ledger = memoryLedger()
   const model = scriptedModel(turns)
-  const tools = [counted('send', { needsApproval: true }).tool, counted('look').tool, counted('read').tool]
+  const note = counted('note', {
+    execute: ({ id, text }, { write }) =>
+      write({ type: 'data', id: String(id), name: 'note', data: { text } }),
+  })
+  const tools = [counted('send', { needsApproval: true }), counted('look'), counted('read'), note].map(
+    (one) => one.tool,
+  )
   const start = (newId: () => string) =>
     createAgent({
       model,
@@ -117,4 +123,60 @@ test('the ids of a run without threads are none of its history', async () => {
   })
   const { events } = await agent.generate({ threadId: 't', runId: 'r', messages: [said('u1', 'Hi')] })
   expect(events).toContainEqual(expect.objectContaining({ type: 'TEXT_MESSAGE_START', messageId: 'u1-2' }))
+})
+
+// A data part may be written again under the id that a tool chose.
+
+const note = (callId: string, id: string, text: string) => call([callId, 'note', { id, text }])
+
+test('a data part that is written again in another version of a reply leaves the first version as it was', async () => {
+  const chat = setUp(
+    [
+      note('c1', 'w', 'First.'),
+      say('One.'),
+      note('c2', 'w', 'Second.'),
+      say('Two.'),
+      note('c3', 'w', 'Third.'),
+    ],
+    counter(),
+  )
+  await chat.run([said('u1', 'Hi')])
+  const before = await chat.stored()
+  const first = await chat.shown()
+  await chat.run([], { regenerate: 'u1' })
+  const second = await chat.shown()
+  expect(second).toContain('w-2')
+  expect((await chat.stored()).slice(0, before.length)).toEqual(before)
+  await chat.show('w')
+  expect(await chat.shown()).toEqual(first)
+  await chat.show('w-2')
+  expect(await chat.shown()).toEqual(second)
+  await chat.run([said('u2', 'Again')])
+  expect((await chat.stored()).filter(({ role }) => role === 'activity')).toEqual([
+    expect.objectContaining({ id: 'w', content: { text: 'First.' } }),
+    expect.objectContaining({ id: 'w-2', content: { text: 'Third.' } }),
+  ])
+})
+
+for (const taken of ['u1', 'msg1', 'u2'])
+  test(`a data part with the id of another message, ${taken}, is stored beside it`, async () => {
+    const chat = setUp(
+      [say('One.'), note('c1', taken, 'A.'), note('c2', taken, 'B.'), say('Two.')],
+      counter(),
+    )
+    await chat.run([said('u1', 'Hi')])
+    const before = await chat.stored()
+    await chat.run([said('u2', 'Again')])
+    expect((await chat.stored()).slice(0, before.length)).toEqual(before)
+    expect((await chat.shown())?.slice(0, 3)).toEqual(['u1', 'msg1', 'u2'])
+    expect((await chat.stored()).filter(({ role }) => role === 'activity')).toEqual([
+      expect.objectContaining({ id: `${taken}-2`, content: { text: 'B.' } }),
+    ])
+  })
+
+test('a message never gets the id that a tool chose for a data part', async () => {
+  const chat = setUp([note('c1', 'msg3', 'A.'), say('One.')], counter())
+  await chat.run([said('u1', 'Hi')])
+  expect((await chat.stored()).map(({ id, role }) => [id, role])).toContainEqual(['msg3', 'activity'])
+  expect(await chat.shown()).toEqual(['u1', 'msg1', 'msg3', 'msg3-2'])
 })

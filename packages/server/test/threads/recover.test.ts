@@ -93,6 +93,15 @@ test('recover() with a limit goes on behind the oldest threads, which cannot be 
   expect(await states()).toEqual([held, held, 'free error', 'free error'])
 })
 
+test('recover() ends the hold of a process that died before it had stored anything', async () => {
+  const { agent, threads, warnings } = await abandon(['one'])
+  await threads.hold({ owner: 'ann', threadId: 'never begun' }, { runId: 'r', holder: 'dead process' }, 1)
+  await sleep(5)
+  expect(await agent.recover()).toBe(1)
+  await sleep(5)
+  expect([await threads.abandoned(10), warnings]).toEqual([[], []])
+})
+
 test('recover() takes a limit from 1 to 1,000', async () => {
   const { agent } = await abandon([])
   expect(await agent.recover({ limit: 1000 })).toBe(0)
@@ -181,6 +190,20 @@ test('recover() leaves a thread abandoned while an approved call of it may still
   expect(await stateOf()).toMatchObject({ state: 'error' })
   expect(JSON.stringify(await threads.load({ owner: 'ann', threadId: 'thread' }))).toContain('interrupted')
   expect(await agent.recover()).toBe(0)
+  expect(pay.runs).toHaveLength(1)
+})
+
+test('recover() leaves an approval request open whose tool only another process has', async () => {
+  const [threads, context] = [memoryThreads(), { subject: 'ann' }]
+  const pay = counted('pay', { needsApproval: true })
+  const approvals = { secret: SECRET, ledger: memoryLedger() }
+  const { agent } = testAgent([call(['c1', 'pay', {}])], { tools: [pay.tool], threads, approvals })
+  const { first } = await ask(agent, {}, { context })
+  await threads.hold({ owner: 'ann', threadId: 'thread' }, { runId: 'dead', holder: 'dead process' }, 1)
+  await sleep(5)
+  expect(await testAgent([], { threads, approvals }).agent.recover()).toBe(1)
+  expect(await threads.abandoned(9)).toEqual([])
+  await collect(agent, input([], { resume: [answer(first, { approved: true })] }), { context })
   expect(pay.runs).toHaveLength(1)
 })
 

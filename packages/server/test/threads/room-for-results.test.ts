@@ -1,6 +1,12 @@
 import type { AGUIEvent, Message, RunAgentInput } from '@countersign/core'
-import { createAgent, memoryLedger, memoryThreads, scriptedModel } from '@countersign/server'
-import { expect, test } from 'vitest'
+import {
+  createAgent,
+  memoryLedger,
+  memoryThreads,
+  scriptedModel,
+  type ThreadStore,
+} from '@countersign/server'
+import { expect, test, vi } from 'vitest'
 import { call, counted, SECRET, say, user } from '../support.js'
 
 // No call runs whose result would not fit into its thread.
@@ -9,9 +15,25 @@ function setUp(
   maxMessages: number,
   ...calls: readonly (readonly [id: string, name: string, input: unknown])[]
 ) {
-  const threads = memoryThreads({ maxMessages })
+  const store = memoryThreads({ maxMessages })
+  let refused = 0
+  const threads: ThreadStore = {
+    ...store,
+    id: 'counting',
+    async append(key, change) {
+      const result = await store.append(key, change)
+      if (result.status === 'full') refused++
+      return result
+    },
+  }
   const send = counted('send', { needsApproval: true })
-  const look = counted('look')
+  const look = counted('look', {
+    execute: async ({ parts = [], waits }, { write }) => {
+      for (const name of [parts].flat()) await write({ type: 'data', name: String(name), data: 1 })
+      if (waits) await vi.waitUntil(() => refused > 0, { timeout: 60_000 })
+      return 'seen'
+    },
+  })
   const agent = createAgent({
     model: scriptedModel([call(...calls), say('Done.'), say('Done.')]),
     tools: [send.tool, look.tool],
@@ -71,4 +93,20 @@ test('the room for the result of an approved call is kept until the answer: it i
   expect(ran()).toBe(1)
   expect((await run([], { resume })).at(-1)).toMatchObject(full)
   expect(ran()).toBe(1)
+})
+
+for (const waits of [false, true])
+  test(`data parts take no room that was kept for the result of their call${waits ? ', also if they are to be stored before it' : ''}: it is stored without them, and the run says that the thread is full`, async () => {
+    const { run, roles, ran } = setUp(3, ['c1', 'look', { parts: ['map', 'list'], waits }])
+    expect((await run([user('Look.')])).at(-1)).toMatchObject(full)
+    expect(await roles()).toEqual(['user', 'assistant', 'tool'])
+    expect(JSON.stringify(await run([]))).not.toContain('interrupted')
+    expect(ran()).toBe(1)
+  })
+
+test('a thread that is full of data parts takes the results of all calls that run', async () => {
+  const { run, roles, ran } = setUp(4, ['c1', 'look', { parts: ['map'] }], ['c2', 'look', { waits: true }])
+  expect((await run([user('Look twice.')])).at(-1)).toMatchObject(full)
+  expect(await roles()).toEqual(['user', 'assistant', 'tool', 'tool'])
+  expect(ran()).toBe(2)
 })

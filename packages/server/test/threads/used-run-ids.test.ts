@@ -2,6 +2,7 @@ import {
   type ChatOptions,
   createAgent,
   handleChat,
+  loadThread,
   type Model,
   memoryLedger,
   memoryRunLog,
@@ -192,3 +193,23 @@ for (const [what, waitUntil] of Object.entries({
     const response = await post(input([user('Hi')]), { waitUntil })
     expect(await response.text()).toContain('RUN_FINISHED')
   })
+
+test('the usage of runs with the same id adds up', async () => {
+  const usage = { type: 'usage', usage: { inputTokens: 10, outputTokens: 1 } } as const
+  // In a process that remembers the thread, and in one that does not.
+  for (const cachedThreadBytes of [undefined, 1]) {
+    const [subject, threadId] = ['used-run-ids', `t-${cachedThreadBytes}`]
+    const agent = createAgent({
+      model: scriptedModel(() => [usage, usage, ...say('Hello.')]),
+      threads: memoryThreads(),
+      approvals: { secret: SECRET, ledger: memoryLedger() },
+      limits: { cachedThreadBytes },
+      warn: () => {},
+    })
+    for (const text of ['Hi', 'Again', 'And again'])
+      await agent.generate({ threadId, runId: 'run', messages: [user(text)] }, { context: { subject } })
+    expect((await loadThread(agent, { subject, threadId }))?.usage).toMatchObject([
+      { inputTokens: 60, outputTokens: 6 },
+    ])
+  }
+})
