@@ -158,9 +158,15 @@ export class ServerThread implements KeptThread {
   }
 
   async mayStart(): Promise<boolean> {
-    const mayStart = (await this.#tryLock()) ?? true
-    if (!mayStart) this.#session.failed(worksElsewhere())
-    return mayStart
+    const before = this.#loaded
+    // What another page of this browser has begun is not begun again, also if that page is gone.
+    await this.#thread.reload()
+    const { run } = this.#loaded ?? {}
+    // What a run that is open has not asked about yet may still need approval.
+    const isBusy = (run && !run.lapsed) || (await this.#tryLock()) === false
+    if (this.#loaded === before) this.#session.failed(notLoaded())
+    else if (isBusy) this.#session.failed(worksElsewhere())
+    return this.#loaded !== before && !isBusy
   }
 
   /** Whether no other page of this browser works on the conversation; `undefined`: this cannot be known. */
@@ -360,8 +366,13 @@ export class ServerThread implements KeptThread {
 
 function worksElsewhere(): CountersignError {
   const message =
-    'Another tab works on this conversation. Wait until it is done, or close it; then try again.'
+    'Another page works on this conversation. Wait until it is done, or close it; then try again.'
   return new CountersignError('thread-busy', message)
+}
+
+function notLoaded(): CountersignError {
+  const message = 'The conversation could not be loaded, so nothing was started. Try again.'
+  return new CountersignError('persistence-unavailable', message)
 }
 
 async function update(local: Persistence, threadId: string, change: ChangeRecord): Promise<void> {
