@@ -142,3 +142,24 @@ test('P without the conversation of the server, retry() starts no client tool, a
   await until(() => ran.length > 0)
   expect(ran).toEqual(['a in two'])
 })
+
+test('P a client tool of the reply to an approval runs on the page whose approval came first, not on one whose approval came late', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('send', 'a'), finish],
+    () => [calls('free', 'b'), finish],
+    () => [words('Done.'), stop],
+  )
+  const [one, two] = [page('one'), page('two')]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => [one, two].every((page) => asked(page).length === 1))
+  void approve(one, 'a')
+  // Its request waits for the end of the other page's run.
+  await approve(two, 'a')
+  await until(() => call(two, 'b')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  open()
+  await until(() => [one, two].every((page) => call(page, 'b')?.state === 'complete'))
+  expect(ran).toEqual(['b in one'])
+})
