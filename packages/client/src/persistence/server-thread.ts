@@ -11,6 +11,7 @@ import {
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
+import { CallsElsewhere } from './calls-elsewhere.js'
 import { LeftUnsent } from './left-unsent.js'
 import type {
   ChangeRecord,
@@ -80,6 +81,7 @@ export class ServerThread implements KeptThread {
   readonly #lock: WorkLock
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
+  readonly #elsewhere: CallsElsewhere
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -103,8 +105,10 @@ export class ServerThread implements KeptThread {
     this.#lock = new WorkLock(shared.locks, `countersign-unsent:${url} ${session.threadId}`)
     this.#replacement = new Replacement(session.state, shared.replaced)
     this.#left = new LeftUnsent(session)
+    this.#elsewhere = new CallsElsewhere(session.state)
     session.onStep = (step) => {
       this.#left.follow(step)
+      this.#elsewhere.follow(step)
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
@@ -155,6 +159,10 @@ export class ServerThread implements KeptThread {
 
   replace(): void {
     this.#thread.replace()
+  }
+
+  isElsewhere(toolCallId: string): boolean {
+    return this.#elsewhere.has(toolCallId)
   }
 
   async mayStart(): Promise<boolean> {

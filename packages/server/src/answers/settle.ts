@@ -39,10 +39,7 @@ export async function* settleVerdicts(
   if (settlements === undefined) return yield* verdicts.map(stopped)
   const isApproval = (one: Settlement) => one.kind !== 'refuse' && one.answer.decision === 'approve'
   const ordered = [...settlements.filter(isApproval), ...settlements.filter((one) => !isApproval(one))]
-  const work = ordered.map((one) => {
-    const begin = () => scope.limit(() => settle(scope, one, messages))
-    return one.kind === 'run' && one.call.tool.preview !== undefined ? scope.turn(begin) : begin()
-  })
+  const work = ordered.map((one) => scope.limit(() => settle(scope, one, messages)))
   // A failure is thrown in its turn; without this it would be unhandled until then.
   for (const outcome of work) outcome.catch(() => {})
   for (const outcome of work) {
