@@ -11,8 +11,8 @@ import {
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
-import { CallsElsewhere } from './calls-elsewhere.js'
 import { LeftUnsent } from './left-unsent.js'
+import { OwnCalls } from './own-calls.js'
 import type {
   ChangeRecord,
   InitialThread,
@@ -81,7 +81,7 @@ export class ServerThread implements KeptThread {
   readonly #lock: WorkLock
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
-  readonly #elsewhere: CallsElsewhere
+  readonly #calls: OwnCalls
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -105,10 +105,10 @@ export class ServerThread implements KeptThread {
     this.#lock = new WorkLock(shared.locks, `countersign-unsent:${url} ${session.threadId}`)
     this.#replacement = new Replacement(session.state, shared.replaced)
     this.#left = new LeftUnsent(session)
-    this.#elsewhere = new CallsElsewhere(session.state)
+    this.#calls = new OwnCalls(session.state)
     session.onStep = (step) => {
       this.#left.follow(step)
-      this.#elsewhere.follow(step)
+      this.#calls.follow(step, this.#isOwnRun)
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
@@ -162,7 +162,7 @@ export class ServerThread implements KeptThread {
   }
 
   isElsewhere(toolCallId: string): boolean {
-    return this.#elsewhere.has(toolCallId)
+    return !this.#calls.has(toolCallId)
   }
 
   async mayStart(): Promise<boolean> {
@@ -177,6 +177,11 @@ export class ServerThread implements KeptThread {
     return this.#loaded !== before && !isBusy
   }
 
+  get #isOwnRun(): boolean {
+    const { run } = this.#session.state
+    return run.phase !== 'idle' && run.runId === this.#ownRun
+  }
+
   /** Whether no other page of this browser works on the conversation; `undefined`: this cannot be known. */
   async #tryLock(): Promise<boolean | undefined> {
     const isFree = await this.#lock.try()
@@ -187,10 +192,9 @@ export class ServerThread implements KeptThread {
 
   /** Holds the lock while a run or a client tool of this page is under way, or a message waits to be sent. */
   #holdLock(): void {
-    const { run, executing, queue } = this.#session.state
-    const isOwn = run.phase !== 'idle' && run.runId === this.#ownRun
+    const { executing, queue } = this.#session.state
     const isDisposed = this.#host.isUnused(1)
-    if ((isOwn || executing.size > 0 || queue.length > 0) && !isDisposed) this.#lock.take()
+    if ((this.#isOwnRun || executing.size > 0 || queue.length > 0) && !isDisposed) this.#lock.take()
     else this.#lock.release()
   }
 
