@@ -163,3 +163,27 @@ test('P a client tool of the reply to an approval runs on the page whose approva
   await until(() => [one, two].every((page) => call(page, 'b')?.state === 'complete'))
   expect(ran).toEqual(['b in one'])
 })
+
+test('P a tab that has a message queued does not take an answer that another tab has under way: its client tool runs once', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('sign', 'a'), calls('send', 'b'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const [one, two] = [page('one', local), page('two', local)]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await one.client.sendMessage('and then')
+  await until(() => asked(two).length === 2)
+  void approve(two, 'a')
+  void approve(two, 'b')
+  await until(() => ran.length > 0)
+  await one.client.retry()
+  await one.client.retry()
+  expect(one.errors).toEqual([])
+  open()
+  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in two'])
+})

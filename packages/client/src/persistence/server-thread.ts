@@ -275,8 +275,11 @@ export class ServerThread implements KeptThread {
     // What was queued while a run was open need not wait any longer.
     if (runId === undefined) return this.#host.sendQueued()
     this.#lastRun = runId
-    // It has ended meanwhile: the server has all of it.
-    if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) return this.#thread.reload()
+    if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) {
+      // It has ended meanwhile: the server has all of it. If that can't be shown yet, the next look does.
+      this.#isBehind = true
+      return this.#thread.reload()
+    }
     if (isEmpty(this.#later)) return
     this.#isBehind = true
     await this.#look()
