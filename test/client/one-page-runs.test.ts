@@ -187,3 +187,30 @@ test('P a tab that has a message queued does not take an answer that another tab
   await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
   expect(ran).toEqual(['a in two'])
 })
+
+test('P a page that finds the run it was to follow ended shows its reply, whatever its user does meanwhile', async () => {
+  const { open, opened } = gate()
+  const { server, page } = start(Promise.resolve(), async function* () {
+    yield words('Hm.')
+    yield calls('free', 'a')
+    await opened
+    throw new Error('The model has failed.')
+  })
+  const one = page('one')
+  void one.client.sendMessage('go')
+  const stored = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
+  await vi.waitUntil(async () => (await stored())?.messages.length === 2, { timeout: 15_000 })
+  let isEnded = false
+  const two = page('two', memoryPersistence(), async (request) => {
+    const isRejoin = request.method === 'GET' && new URL(request.url).searchParams.has('runId')
+    const response = isRejoin ? new Response(null, { status: 204 }) : await server.handle(request)
+    if (isEnded) two.client.clearError()
+    isEnded = isRejoin
+    if (isRejoin) {
+      open()
+      await vi.waitUntil(async () => (await stored())?.run === undefined, { timeout: 15_000 })
+    }
+    return response
+  })
+  await until(() => call(two, 'a') !== undefined)
+})
