@@ -214,3 +214,24 @@ test('P a page that finds the run it was to follow ended shows its reply, whatev
   })
   await until(() => call(two, 'a') !== undefined)
 })
+
+test('P a client tool that was closed as interrupted while it ran, because another page approved it too, is shown as it is stored on both', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('sign', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const [one, two] = [page('one'), page('two')]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => [one, two].every((page) => asked(page).length === 1))
+  void approve(one, 'a')
+  await until(() => ran.length > 0)
+  expect(await approve(two, 'a')).toMatchObject({ status: 'refused', code: 'approval-conflict' })
+  await two.client.sendMessage('Go on.')
+  open()
+  await until(() => JSON.stringify(one.client.getSnapshot().messages).includes('Go on.'))
+  await until(() => call(one, 'a')?.state === 'error')
+  expect([ran, call(two, 'a')?.state]).toEqual([['a in one'], 'error'])
+})

@@ -109,6 +109,8 @@ export class ServerThread implements KeptThread {
     session.onStep = (step) => {
       this.#left.follow(step)
       this.#calls.follow(step, this.#isOwnRun)
+      // What the server has may differ from what is shown, such as how a call has ended.
+      if (step.type === 'MESSAGES_SNAPSHOT') this.#isBehind = true
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
