@@ -55,6 +55,11 @@ export class FakeLocks {
     })
   }
 
+  async query(): Promise<LockManagerSnapshot> {
+    const all = [...this.#browser].flatMap(([name, ones]) => ones.map(({ isHeld }) => ({ name, isHeld })))
+    return { held: all.filter(({ isHeld }) => isHeld), pending: all.filter(({ isHeld }) => !isHeld) }
+  }
+
   leave(): void {
     for (const [name, all] of this.#browser)
       for (const one of [...all]) if (one.owner === this) this.#drop(name, one)

@@ -248,7 +248,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       }
       return {
         info,
-        jobs: end.type === 'success' && before === generation && !over.isForeign ? claimTools() : [],
+        jobs: end.type === 'success' && before === generation && !over.isForeign ? claimTools(isHere) : [],
       }
     })
     // If the run was voided, the command that did so decides what comes next.
@@ -277,9 +277,12 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     return { outcome: 'success', ...lastRun, messages, usage }
   }
 
+  const isHere = (id: string) => kept?.isElsewhere?.(id) !== true
+
   /** Client tools start when their run has finished, never before. */
-  function claimTools(): ToolJob[] {
+  function claimTools(isMeant: (id: string) => boolean = () => true): ToolJob[] {
     return clientCalls(state).flatMap((call) => {
+      if (!isMeant(call.id)) return []
       const tool = session.options.tools?.find(({ name }) => name === call.name)
       if (!tool) {
         handOver(call)
@@ -396,7 +399,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     /** After a reload: runs the client tools that the last run left to this client. Returns whether nothing stopped them meanwhile. */
     startTools(): boolean {
       const before = generation
-      runTools(store.batch(claimTools), before)
+      runTools(
+        store.batch(() => claimTools()),
+        before,
+      )
       return before === generation
     },
 

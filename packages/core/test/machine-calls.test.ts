@@ -702,3 +702,28 @@ test('a message of the person with an id that is taken is not added twice', () =
   expect(warnings(chat.do(says('u1', 'second')))).toEqual(['illegal-step'])
   expect(chat.messages).toBe(before)
 })
+
+test('a snapshot keeps the result of a client tool that no request has carried, in its message, until the snapshot has a result', () => {
+  const snapshot = (...results: string[]): Step => ({
+    type: 'MESSAGES_SNAPSHOT',
+    messages: [
+      {
+        id: 'a1',
+        role: 'assistant',
+        content: 'Meanwhile.',
+        toolCalls: [{ id: 'c1', type: 'function', function: { name: 'remove', arguments: '{}' } }],
+      },
+      ...results.map((content) => ({ id: 'r1', role: 'tool' as const, toolCallId: 'c1', content })),
+    ],
+  })
+  const chat = new Chat()
+  const contents = () => chat.parts('a1').flatMap((part) => (part.type === 'tool-result' ? part.content : []))
+  chat.do(...call('c1', {}), started('c1'), output('c1'), snapshot(), snapshot())
+  expect([chat.call('c1')?.state, contents(), hasUnsentAnswer(chat.state)]).toEqual([
+    'complete',
+    ['here'],
+    true,
+  ])
+  chat.do(snapshot('there'))
+  expect(contents()).toEqual(['there'])
+})

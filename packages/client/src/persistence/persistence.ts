@@ -92,6 +92,8 @@ export interface KeptThread {
   replace(): void
   /** Whether client tools that an earlier run left may start here. If another page of this browser may run them, reports that. Default: yes. */
   mayStart?(): Promise<boolean>
+  /** Whether a call was not made by a run of this page: only `retry()` may run it here. Default: no. */
+  isElsewhere?(toolCallId: string): boolean
   /** Releases every timer, channel and lock if there is no page, no run and no pending command. */
   leaveIfUnused(): void
 }

@@ -12,6 +12,7 @@ import {
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
 import { LeftUnsent } from './left-unsent.js'
+import { OwnCalls } from './own-calls.js'
 import type {
   ChangeRecord,
   InitialThread,
@@ -80,6 +81,7 @@ export class ServerThread implements KeptThread {
   readonly #lock: WorkLock
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
+  readonly #calls: OwnCalls
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -103,8 +105,12 @@ export class ServerThread implements KeptThread {
     this.#lock = new WorkLock(shared.locks, `countersign-unsent:${url} ${session.threadId}`)
     this.#replacement = new Replacement(session.state, shared.replaced)
     this.#left = new LeftUnsent(session)
+    this.#calls = new OwnCalls(session.state)
     session.onStep = (step) => {
       this.#left.follow(step)
+      this.#calls.follow(step, this.#isOwnRun)
+      // What the server has may differ from what is shown, such as how a call has ended.
+      if (step.type === 'MESSAGES_SNAPSHOT') this.#isBehind = true
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
@@ -157,10 +163,25 @@ export class ServerThread implements KeptThread {
     this.#thread.replace()
   }
 
+  isElsewhere(toolCallId: string): boolean {
+    return !this.#calls.has(toolCallId)
+  }
+
   async mayStart(): Promise<boolean> {
-    const mayStart = (await this.#tryLock()) ?? true
-    if (!mayStart) this.#session.failed(worksElsewhere())
-    return mayStart
+    const before = this.#loaded
+    // What another page of this browser has begun is not begun again, also if that page is gone.
+    await this.#thread.reload()
+    const { run } = this.#loaded ?? {}
+    // What a run that is open has not asked about yet may still need approval.
+    const isBusy = (run && !run.lapsed) || (await this.#tryLock()) === false
+    if (this.#loaded === before) this.#session.failed(notLoaded())
+    else if (isBusy) this.#session.failed(worksElsewhere())
+    return this.#loaded !== before && !isBusy
+  }
+
+  get #isOwnRun(): boolean {
+    const { run } = this.#session.state
+    return run.phase !== 'idle' && run.runId === this.#ownRun
   }
 
   /** Whether no other page of this browser works on the conversation; `undefined`: this cannot be known. */
@@ -173,10 +194,9 @@ export class ServerThread implements KeptThread {
 
   /** Holds the lock while a run or a client tool of this page is under way, or a message waits to be sent. */
   #holdLock(): void {
-    const { run, executing, queue } = this.#session.state
-    const isOwn = run.phase !== 'idle' && run.runId === this.#ownRun
+    const { executing, queue } = this.#session.state
     const isDisposed = this.#host.isUnused(1)
-    if ((isOwn || executing.size > 0 || queue.length > 0) && !isDisposed) this.#lock.take()
+    if ((this.#isOwnRun || executing.size > 0 || queue.length > 0) && !isDisposed) this.#lock.take()
     else this.#lock.release()
   }
 
@@ -257,8 +277,11 @@ export class ServerThread implements KeptThread {
     // What was queued while a run was open need not wait any longer.
     if (runId === undefined) return this.#host.sendQueued()
     this.#lastRun = runId
-    // It has ended meanwhile: the server has all of it.
-    if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) return this.#thread.reload()
+    if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) {
+      // It has ended meanwhile: the server has all of it. If that can't be shown yet, the next look does.
+      this.#isBehind = true
+      return this.#thread.reload()
+    }
     if (isEmpty(this.#later)) return
     this.#isBehind = true
     await this.#look()
@@ -360,8 +383,13 @@ export class ServerThread implements KeptThread {
 
 function worksElsewhere(): CountersignError {
   const message =
-    'Another tab works on this conversation. Wait until it is done, or close it; then try again.'
+    'Another page works on this conversation. Wait until it is done, or close it; then try again.'
   return new CountersignError('thread-busy', message)
+}
+
+function notLoaded(): CountersignError {
+  const message = 'The conversation could not be loaded, so nothing was started. Try again.'
+  return new CountersignError('persistence-unavailable', message)
 }
 
 async function update(local: Persistence, threadId: string, change: ChangeRecord): Promise<void> {

@@ -1,5 +1,5 @@
 /** Web Locks, as far as they are used. */
-export type Locks = Pick<LockManager, 'request'>
+export type Locks = Pick<LockManager, 'request' | 'query'>
 
 /**
  * Of the pages of one browser that share a conversation, one at a time works on it: it has sent something, or runs client tools. The browser
@@ -20,7 +20,10 @@ export class WorkLock {
   /** Whether this page may work now: no other page does. It holds the lock then. `undefined`: this cannot be known. */
   async try(): Promise<boolean | undefined> {
     if (!this.#locks) return undefined
-    return this.#own?.isHeld ?? this.#ask({ ifAvailable: true })
+    if (!this.#own?.isHeld) return this.#own?.isHeld ?? this.#ask({ ifAvailable: true })
+    // A page that has begun to work meanwhile waits for it.
+    const { pending = [] } = await this.#locks.query()
+    return !pending.some(({ name }) => name === this.#name)
   }
 
   /** This page works from now on. If another one works too, the lock follows once that one is done. */

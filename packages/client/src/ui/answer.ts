@@ -41,7 +41,7 @@ export function firstDraft(client: ChatClient, { approval }: ToolCallPart): Draf
 
 /**
  * Sends the answer. First moves the focus to the next open request, or to this card's heading. Resolves to a
- * message for the user if the answer came too late.
+ * message for the user if the answer came too late, or was refused before it was sent.
  */
 export async function giveAnswer(
   client: ChatClient,
@@ -56,10 +56,14 @@ export async function giveAnswer(
   return sendResponse(client, { id, ...answer })
 }
 
-/** Sends a response as it is, and leaves the focus. Resolves to a message for the user if it came too late. */
+/** Sends a response as it is, and leaves the focus. Resolves to a message as {@link giveAnswer} does. */
 export async function sendResponse(
   client: ChatClient,
   response: ApprovalResponse,
 ): Promise<string | undefined> {
-  return lateOf(await client.addToolApprovalResponse(response))
+  const result = await client.addToolApprovalResponse(response)
+  if (result.status !== 'refused') return lateOf(result)
+  // The card says why the server refused it, not why the client did: then nothing was sent.
+  const open = client.getSnapshot().pendingApprovals.find(({ approval }) => approval.id === response.id)
+  return open && !open.error ? result.reason : undefined
 }

@@ -1,3 +1,5 @@
+import { isExactJson } from '@countersign/core'
+
 /** One argument of a call in the editor. A `text` field holds a string unchanged, a `json` field any other value as JSON. */
 export interface Field {
   key: string
@@ -54,6 +56,8 @@ function readField(field: Field, typed: string): { ok: true; value: unknown } | 
   if (field.kind === 'text') return { ok: true, value: typed }
   try {
     const value: unknown = JSON.parse(typed)
+    // JavaScript would round it, so that something else than what was typed is approved.
+    if (!isExactJson(typed)) return { ok: false, error: 'This has a number with too many digits.' }
     if (typeName(value) === typeName(field.original)) return { ok: true, value }
     return { ok: false, error: `This must stay ${typeName(field.original)}; now it is ${typeName(value)}.` }
   } catch {

@@ -1,4 +1,4 @@
-import type { Interrupt } from '@countersign/core'
+import { type Interrupt, isExactJson } from '@countersign/core'
 import { checkResponse } from '../response-schema.js'
 
 /** How a field is filled in. */
@@ -221,13 +221,16 @@ function readNumber(typed: string, whole: boolean): Read {
   if (whole && !Number.isInteger(value)) return { type: 'fault', fault: 'This must be a whole number.' }
   if (!Number.isFinite(value)) return { type: 'fault', fault: 'This must be a number, such as 2.5.' }
   // A larger number would be rounded, so that something else than what was typed is sent.
-  if (whole && !Number.isSafeInteger(value)) return { type: 'fault', fault: 'This number is too large.' }
+  if ((whole || /^[+-]?\d+$/.test(typed)) && !Number.isSafeInteger(value))
+    return { type: 'fault', fault: 'This number is too large.' }
   return { type: 'value', value }
 }
 
 function readJson(typed: string): Read {
   try {
-    return { type: 'value', value: JSON.parse(typed) }
+    const value: unknown = JSON.parse(typed)
+    if (!isExactJson(typed)) return { type: 'fault', fault: 'This has a number with too many digits.' }
+    return { type: 'value', value }
   } catch {
     return { type: 'fault', fault: 'This is not valid JSON. A text is written in "quotes".' }
   }

@@ -180,7 +180,8 @@ function mergeMessage(state: ChatState, told: UIMessage, known: Known, keepsThou
   if (!draft) return fillMessage(state, addMessage(state, told), told, known)
   const before = publishMessage(draft)
   const thoughts = keepsThoughts ? before.parts.filter(({ type }) => type === 'reasoning') : []
-  const message = { ...told, parts: [...thoughts, ...withOpenText(draft, told.parts)] }
+  const parts = [...thoughts, ...withOpenText(draft, told.parts), ...unsentResults(draft, told.parts)]
+  const message = { ...told, parts }
   if (sameJson(before, message)) return []
   const textOpen = draft.text !== undefined
   const lacking = callsOf(draft).filter((call) => !known.found.has(call))
@@ -208,6 +209,18 @@ function mergeMessage(state: ChatState, told: UIMessage, known: Known, keepsThou
   draft.text = textOpen && last?.kind === 'text' ? last : undefined
   publishRebuilt(draft, before)
   return outcomes
+}
+
+/** The results of client tools that no request has carried yet: the snapshot cannot have them. */
+function unsentResults({ parts }: MessageDraft, told: readonly MessagePart[]): readonly MessagePart[] {
+  const unsent = new Set(
+    parts.flatMap((part) => (part.kind === 'call' && part.outputSent === false ? part.id : [])),
+  )
+  for (const part of told) if (part.type === 'tool-result') unsent.delete(part.toolCallId)
+  return parts.flatMap((draft) => {
+    const part = draft.kind === 'fixed' ? draft.part : undefined
+    return part?.type === 'tool-result' && unsent.has(part.toolCallId) ? [part] : []
+  })
 }
 
 /** The snapshot's parts of a message, plus the rest of a text that is still streaming. */

@@ -1,0 +1,237 @@
+import { type ModelEvent, tool, toolDefinition } from '@countersign/server'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
+import { memoryPersistence } from './fake-browser.js'
+import { openPage, startServerWith, stop, words } from './threads-server.js'
+
+// Several pages of one conversation that the server keeps: a client tool runs in one of them, once, and only when it is approved.
+
+const input = z.object({ to: z.string() })
+const definition = { name: 'free', description: 'Runs in the page.', input }
+const free = toolDefinition(definition)
+const sign = toolDefinition({ ...definition, name: 'sign', needsApproval: true })
+const send = tool({ name: 'send', description: 'Sends.', input, needsApproval: true, execute: () => 'sent' })
+
+const calls = (name: string, to: string): ModelEvent => ({
+  type: 'tool-call',
+  id: `call-${to}`,
+  name,
+  arguments: JSON.stringify({ to }),
+})
+const finish: ModelEvent = { type: 'finish', reason: 'tool_calls' }
+type Replies = Parameters<typeof startServerWith>[1][]
+
+function gate() {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  onTestFinished(() => open())
+  return { open: () => open(), opened }
+}
+
+/** Pages with the same storage are pages of one browser. What ran where is in `ran`. */
+function start(finished: Promise<void>, ...replies: Replies) {
+  const tools = [send, sign.client(() => 0), free.client(() => 0)]
+  const server = startServerWith({ tools }, ...replies)
+  const ran: string[] = []
+  const page = (name: string, local = memoryPersistence(), handle = server.handle) => {
+    const execute = async ({ to }: { to: string }) => {
+      ran.push(`${to} in ${name}`)
+      await finished
+      return 1
+    }
+    const more = { tools: [sign.client(execute), free.client(execute)], onWarning: () => {} }
+    return openPage({ handle }, { local }, more)
+  }
+  return { server, ran, page }
+}
+
+type Page = ReturnType<typeof openPage>
+const until = (isSo: () => unknown) => vi.waitUntil(isSo, { timeout: 15_000 })
+const call = ({ client }: Page, to: string) =>
+  client
+    .getSnapshot()
+    .messages.flatMap(({ parts }) => parts)
+    .flatMap((part) => (part.type === 'tool-call' && part.id === `call-${to}` ? part : []))[0]
+const asked = ({ client }: Page) => client.getSnapshot().pendingApprovals.map(({ input }) => input)
+const approve = (page: Page, to: string) =>
+  page.client.addToolApprovalResponse({ id: call(page, to)?.approval?.id ?? '', approved: true })
+
+test('P an approved client tool is handed to one page, also where another one has approved it and follows the run', async () => {
+  const { open, opened } = gate()
+  const reply = () => [calls('sign', 'a'), calls('send', 'b'), finish]
+  const { ran, page } = start(opened, reply, () => [words('Done.'), stop])
+  const [one, two] = [page('one'), page('two')]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => [one, two].every((page) => asked(page).length === 2))
+  void approve(two, 'a')
+  void approve(one, 'a')
+  void approve(one, 'b')
+  await until(() => ran.length > 0 && call(two, 'b')?.state === 'complete')
+  await two.client.retry()
+  open()
+  await until(() => [one, two].every((page) => page.client.getSnapshot().status === 'ready'))
+  expect(ran).toEqual(['a in one'])
+})
+
+test('P retry() on a page that does not follow the open run starts none of its client tools: the server may still ask about them', async () => {
+  const { open, opened } = gate()
+  const { server, ran, page } = start(Promise.resolve(), async function* () {
+    yield calls('sign', 'a')
+    await opened
+    yield finish
+  })
+  const one = page('one')
+  // The log of the run is in another process.
+  const two = page('two', memoryPersistence(), async (request) => {
+    const isRejoin = request.method === 'GET' && new URL(request.url).searchParams.has('runId')
+    return isRejoin ? new Response(null, { status: 204 }) : server.handle(request)
+  })
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  await two.client.retry()
+  expect([ran, two.errors]).toEqual([[], ['thread-busy']])
+  open()
+  await until(() => asked(two).length === 1)
+  await approve(two, 'a')
+  await until(() => ran.length > 0)
+  expect(ran).toEqual(['a in two'])
+})
+
+test('P a client tool whose result waits for another request is not run again by retry() in another tab, which sends that result', async () => {
+  const reply = () => [calls('free', 'a'), calls('send', 'b'), finish]
+  const { ran, page } = start(Promise.resolve(), reply, () => [words('Done.'), stop])
+  const local = memoryPersistence()
+  const [one, two] = [page('one', local), page('two', local)]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => call(one, 'a')?.state === 'complete' && asked(two).length === 1)
+  await approve(two, 'b')
+  await two.client.retry()
+  await until(() => [one, two].every((page) => call(page, 'b')?.state === 'complete'))
+  expect([ran, call(two, 'a')?.state]).toEqual([['a in one'], 'complete'])
+})
+
+test('P a client tool that had started in a tab that is gone is not repeated by retry() in another one', async () => {
+  const { ran, page } = start(gate().opened, () => [calls('free', 'a'), finish])
+  const local = memoryPersistence()
+  const [one, two] = [page('one', local), page('two', local)]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => ran.length > 0 && call(two, 'a')?.state === 'input-complete')
+  one.leave()
+  await two.client.retry()
+  expect([ran, call(two, 'a')?.error?.code]).toEqual([['a in one'], 'interrupted'])
+})
+
+test('P without the conversation of the server, retry() starts no client tool, and says so', async () => {
+  const { ran, page } = start(Promise.resolve(), () => [calls('free', 'a'), finish])
+  const [one, two] = [page('one'), page('two')]
+  await two.client.restore()
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  two.network.isUp = false
+  await two.client.retry()
+  expect([ran, two.errors]).toEqual([[], ['persistence-unavailable']])
+  two.network.isUp = true
+  await two.client.retry()
+  await until(() => ran.length > 0)
+  expect(ran).toEqual(['a in two'])
+})
+
+test('P a client tool of the reply to an approval runs on the page whose approval came first, not on one whose approval came late', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('send', 'a'), finish],
+    () => [calls('free', 'b'), finish],
+    () => [words('Done.'), stop],
+  )
+  const [one, two] = [page('one'), page('two')]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => [one, two].every((page) => asked(page).length === 1))
+  void approve(one, 'a')
+  // Its request waits for the end of the other page's run.
+  await approve(two, 'a')
+  await until(() => call(two, 'b')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  open()
+  await until(() => [one, two].every((page) => call(page, 'b')?.state === 'complete'))
+  expect(ran).toEqual(['b in one'])
+})
+
+test('P a tab that has a message queued does not take an answer that another tab has under way: its client tool runs once', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('sign', 'a'), calls('send', 'b'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const [one, two] = [page('one', local), page('two', local)]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await one.client.sendMessage('and then')
+  await until(() => asked(two).length === 2)
+  void approve(two, 'a')
+  void approve(two, 'b')
+  await until(() => ran.length > 0)
+  await one.client.retry()
+  await one.client.retry()
+  expect(one.errors).toEqual([])
+  open()
+  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in two'])
+})
+
+test('P a page that finds the run it was to follow ended shows its reply, whatever its user does meanwhile', async () => {
+  const { open, opened } = gate()
+  const { server, page } = start(Promise.resolve(), async function* () {
+    yield words('Hm.')
+    yield calls('free', 'a')
+    await opened
+    throw new Error('The model has failed.')
+  })
+  const one = page('one')
+  void one.client.sendMessage('go')
+  const stored = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
+  await vi.waitUntil(async () => (await stored())?.messages.length === 2, { timeout: 15_000 })
+  let isEnded = false
+  const two = page('two', memoryPersistence(), async (request) => {
+    const isRejoin = request.method === 'GET' && new URL(request.url).searchParams.has('runId')
+    const response = isRejoin ? new Response(null, { status: 204 }) : await server.handle(request)
+    if (isEnded) two.client.clearError()
+    isEnded = isRejoin
+    if (isRejoin) {
+      open()
+      await vi.waitUntil(async () => (await stored())?.run === undefined, { timeout: 15_000 })
+    }
+    return response
+  })
+  await until(() => call(two, 'a') !== undefined)
+})
+
+test('P a client tool that was closed as interrupted while it ran, because another page approved it too, is shown as it is stored on both', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('sign', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const [one, two] = [page('one'), page('two')]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => [one, two].every((page) => asked(page).length === 1))
+  void approve(one, 'a')
+  await until(() => ran.length > 0)
+  expect(await approve(two, 'a')).toMatchObject({ status: 'refused', code: 'approval-conflict' })
+  await two.client.sendMessage('Go on.')
+  open()
+  await until(() => JSON.stringify(one.client.getSnapshot().messages).includes('Go on.'))
+  await until(() => call(one, 'a')?.state === 'error')
+  expect([ran, call(two, 'a')?.state]).toEqual([['a in one'], 'error'])
+})
