@@ -77,8 +77,9 @@ function elementOf(token: Token): Omit<ProseElement, 'children'> {
       return { tag: 'a', attributes: { href, title: href, rel: 'noopener noreferrer', target: '_blank' } }
     }
     case 'ol': {
+      // a number in the token, whatever its types say
       const start = token.attrGet('start')
-      return { tag: 'ol', attributes: start === null ? {} : { start } }
+      return { tag: 'ol', attributes: start === null ? {} : { start: String(start) } }
     }
     case 'th':
       return { tag: 'th', attributes: { scope: 'col' } }
