@@ -129,8 +129,8 @@ export function answeringOneByOne({ spec, open }: Bench): void {
     async () => {
       const demo = await open()
       const { dialog, button, gone, text, open: reopen } = await asked(demo, 'Write "one\ntwo" to door.txt')
-      expect(await text.getByRole('definition').last().innerText()).toBe('one\ntwo')
-      expect(await dialog.innerText()).not.toContain('Cancel')
+      expect(await text.getByRole('definition').last().textContent()).toBe('one\ntwo')
+      expect(await dialog.textContent()).not.toContain('Cancel')
       await button('Edit…').click()
       await dialog.getByLabel('content').fill('one')
       await demo.page.keyboard.press('Escape')
