@@ -8,7 +8,9 @@ export type Prose = string | ProseElement
 
 export interface ProseElement {
   readonly tag: ProseTag
-  readonly attributes: { readonly [name in 'href' | 'rel' | 'target' | 'title' | 'start' | 'scope']?: string }
+  readonly attributes: {
+    readonly [name in 'href' | 'rel' | 'target' | 'title' | 'start' | 'scope']?: string
+  } & { readonly tabIndex?: 0 }
   readonly children: readonly Prose[]
 }
 
@@ -54,13 +56,21 @@ function childrenOf(tokens: readonly Token[]): readonly Prose[] {
     const around = open.at(-1) ?? root
     if (token.nesting === 1) {
       const children: Prose[] = []
-      around.push({ ...elementOf(token), children })
+      const element = { ...elementOf(token), children }
+      around.push(token.tag === 'table' ? scroller(element) : element)
       open.push(children)
     } else if (token.nesting === -1) open.pop()
     else for (const piece of leavesOf(token)) add(around, piece)
   }
   return root
 }
+
+/** What scrolls must be reachable by keyboard. */
+const scroller = (element: ProseElement): ProseElement => ({
+  tag: 'div',
+  attributes: { tabIndex: 0 },
+  children: [element],
+})
 
 /** Texts beside each other are one, so that it grows in place. */
 function add(around: Prose[], piece: Prose): void {
