@@ -147,7 +147,7 @@ async function converse(page) {
   await question(page, 'logs/app.3.log').getByRole('button', { name: 'Approve once' }).click()
   await pause(1700)
   const audit = question(page, 'logs/import-debug.log')
-  await audit.getByRole('button', { name: 'Deny…' }).click()
+  await audit.getByRole('button', { name: 'Deny with a reason…' }).click()
   await audit.getByLabel('Reason').pressSequentially('Mara needs it for the audit', { delay: 45 })
   await pause(500)
   await audit.getByRole('button', { name: 'Deny', exact: true }).click()

@@ -154,29 +154,23 @@ async function lookAt({
   }
 }
 
-/** A card shows texts as they are, the dialog shows JSON. */
-type Layout = 'card' | 'dialog'
-
-const mustWarn = (warned: HostileArguments['warned'], layout: Layout) =>
-  warned === true || (warned === 'as text' && layout === 'card')
-
 /** What is wrong with an entry as it is shown first; `undefined` where it is readable or held back. */
-function faultOf({ payload, warned }: HostileArguments, look: Look, layout: Layout): string | undefined {
+function faultOf({ payload, warned }: HostileArguments, look: Look): string | undefined {
   if (look.pressable.length === 0) return undefined
   const free = `${look.pressable.join(', ')} can be pressed, and`
   if (!look.text.includes(payload)) return `${free} the payload is not shown`
   if (look.trouble !== undefined) return `${free} ${look.trouble}`
   if (look.gap > 120) return `${free} ${look.gap} pixels are blank`
-  if (mustWarn(warned, layout) && !look.warned) return `${free} there is no warning`
+  if (warned && !look.warned) return `${free} there is no warning`
   return undefined
 }
 
 /** What is wrong once everything was asked for. */
-function faultOfWhole({ payload, warned }: HostileArguments, look: Look, layout: Layout): string | undefined {
+function faultOfWhole({ payload, warned }: HostileArguments, look: Look): string | undefined {
   if (!look.pressable.some((label) => label.includes('Approve')))
     return 'it cannot be approved after all of it was shown'
   if (!look.text.includes(payload)) return 'the payload is not shown in the whole'
-  if (mustWarn(warned, layout) && !look.warned) return 'there is no warning'
+  if (warned && !look.warned) return 'there is no warning'
   return undefined
 }
 
@@ -189,8 +183,7 @@ async function faultsOfCards(page: Page, table: readonly HostileArguments[]) {
     const first = await page.evaluate(lookAt, { ...of, expand: false })
     if (first.pressable.length === 0) held++
     const fault =
-      faultOf(entry, first, 'card') ??
-      faultOfWhole(entry, await page.evaluate(lookAt, { ...of, expand: true }), 'card')
+      faultOf(entry, first) ?? faultOfWhole(entry, await page.evaluate(lookAt, { ...of, expand: true }))
     if (fault !== undefined) faults.push(`${entry.name}: ${fault}`)
   }
   return { faults, held }
@@ -206,12 +199,11 @@ async function faultsOfDialog(page: Page, table: readonly HostileArguments[]) {
       .locator('.dialog-count')
       .getByText(`${at + 1} of ${table.length}`)
       .waitFor()
-    const of = { selector: 'dialog', payload: JSON.stringify(entry.payload).slice(1, -1) }
+    const of = { selector: 'dialog', payload: entry.payload }
     const first = await page.evaluate(lookAt, { ...of, expand: false })
     if (first.pressable.length === 0) held++
     const fault =
-      faultOf(entry, first, 'dialog') ??
-      faultOfWhole(entry, await page.evaluate(lookAt, { ...of, expand: true }), 'dialog')
+      faultOf(entry, first) ?? faultOfWhole(entry, await page.evaluate(lookAt, { ...of, expand: true }))
     if (fault !== undefined) faults.push(`${entry.name}: ${fault}`)
     await page.locator('.dialog-next').click()
   }

@@ -1,7 +1,9 @@
-import { ChatClient, stream } from '@countersign/client'
+import { argumentFields, ChatClient, stream } from '@countersign/client'
 import {
   announce,
+  answerName,
   applyDraft,
+  badgedTitle,
   beginningsOf,
   decisionOf,
   effectiveInput,
@@ -9,6 +11,8 @@ import {
   fitting,
   grantedSince,
   grantName,
+  grantUse,
+  limitsOf,
   pendingWords,
   phaseOf,
   requestView,
@@ -20,43 +24,107 @@ import {
 import type { ChatSnapshot, PendingApproval, SessionGrant, ToolCallPart } from '@countersign/core'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Block, parseBlocks, parseInline } from '../../examples/page/src/markdown.js'
+import { type Prose, type ProseElement, parseMarkdown } from '../../examples/page/src/markdown.js'
 import { sendEmail, writeFile } from '../../examples/page/src/tools.js'
 
 const seed = 20261
 
+/** The text of Markdown without its marks. */
+const textOf = (pieces: readonly Prose[]): string =>
+  pieces.map((piece) => (typeof piece === 'string' ? piece : textOf(piece.children))).join('')
+
+const element = (tag: string, ...children: readonly unknown[]) => ({ tag, attributes: {}, children })
+
 test('markdown: paragraphs, lists, headings and code are told apart', () => {
-  expect(parseBlocks('# Title\nOne\ntwo\n\n- a\n- b\n1. c\n\n```\n- code\n```\nend')).toEqual([
-    { kind: 'heading', text: 'Title' },
-    { kind: 'paragraph', text: 'One\ntwo' },
-    { kind: 'list', ordered: false, items: ['a', 'b'] },
-    { kind: 'list', ordered: true, items: ['c'] },
-    { kind: 'code', text: '- code' },
-    { kind: 'paragraph', text: 'end' },
+  expect(parseMarkdown('# Title\nOne\ntwo\n\n- a\n- b\n\n2. c\n\n```\n- code\n```\nend')).toEqual([
+    element('h4', 'Title'),
+    element('p', 'One\ntwo'),
+    element('ul', element('li', 'a'), element('li', 'b')),
+    { ...element('ol', element('li', 'c')), attributes: { start: '2' } },
+    element('pre', '- code'),
+    element('p', 'end'),
+  ])
+})
+
+test('markdown: tables are tables, in a box that scrolls', () => {
+  const head = (text: string) => ({ ...element('th', text), attributes: { scope: 'col' } })
+  const table = element(
+    'table',
+    element('thead', element('tr', head('a'), head('b'))),
+    element('tbody', element('tr', element('td', '1'), element('td', element('code', 'x')))),
+  )
+  expect(parseMarkdown('| a | b |\n| - | -: |\n| 1 | `x` |')).toEqual([
+    { ...element('div', table), attributes: { tabIndex: 0 } },
   ])
 })
 
 test('markdown: a fence that is still open is code already', () => {
-  expect(parseBlocks('```\n<b>x')).toEqual([{ kind: 'code', text: '<b>x' }])
+  expect(parseMarkdown('```\n<b>x')).toEqual([element('pre', '<b>x')])
 })
 
-test('markdown: inline pieces put together are the text without its marks', () => {
-  expect(parseInline('read `a.txt` **now**, 2 ** 3 and `')).toEqual([
-    { kind: 'text', text: 'read ' },
-    { kind: 'code', text: 'a.txt' },
-    { kind: 'text', text: ' ' },
-    { kind: 'strong', text: 'now' },
-    { kind: 'text', text: ', 2 ** 3 and `' },
+test('markdown: inline pieces put together are the text without its marks, and a file is no link', () => {
+  expect(parseMarkdown('read `todo.md` **now**, todo.md, 2 ** 3 and `')).toEqual([
+    element(
+      'p',
+      'read ',
+      element('code', 'todo.md'),
+      ' ',
+      element('strong', 'now'),
+      ', todo.md, 2 ** 3 and `',
+    ),
   ])
+})
+
+test('markdown: a link goes to the web or to a mail address, in a tab of its own, and says where', () => {
+  const links = (text: string) => linksIn(parseMarkdown(text)).map(({ attributes }) => attributes.href)
+  expect(links('[a](https://example.org/a) http://example.org/b [c](mailto:ada@example.org)')).toEqual([
+    'https://example.org/a',
+    'http://example.org/b',
+    'mailto:ada@example.org',
+  ])
+  const unsafe = [
+    'javascript:alert(1)',
+    'JAVASCRIPT:alert(1)',
+    '&#106;avascript:alert(1)',
+    'data:text/html,x',
+  ]
+  for (const url of [
+    ...unsafe,
+    'vbscript:x',
+    'file:///etc/passwd',
+    '/logout',
+    '//example.org',
+    'java\tscript:x',
+  ])
+    for (const text of [`[a](${url})`, `<${url}>`, `[a][b]\n\n[b]: ${url}`])
+      expect(links(text), text).toEqual([])
+  const [link] = linksIn(parseMarkdown('[safe](https://example.org)'))
+  expect(link?.attributes).toEqual({
+    href: 'https://example.org',
+    title: 'https://example.org',
+    rel: 'noopener noreferrer',
+    target: '_blank',
+  })
+})
+
+const linksIn = (pieces: readonly Prose[]): ProseElement[] =>
+  pieces.flatMap((piece) =>
+    typeof piece === 'string' ? [] : [...(piece.tag === 'a' ? [piece] : []), ...linksIn(piece.children)],
+  )
+
+test('markdown: markup is text, and an image is no image', () => {
+  const text = '<img src=x onerror=alert(1)> <script>alert(1)</script> ![i](https://example.org/i.png)'
+  const pieces = parseMarkdown(`${text}\n\n<div onclick="x">`)
+  expect(textOf(pieces)).toContain('<img src=x onerror=alert(1)> <script>alert(1)</script> !i')
+  expect(textOf(pieces)).toContain('<div onclick="x">')
 })
 
 test('markdown: no visible character is lost, whatever the text', () => {
   const visible = (text: string) => text.replace(/\s/g, '')
-  const textOf = (block: Block) => (block.kind === 'list' ? block.items.join('') : block.text)
   const letters = fc.string({ unit: fc.constantFrom('a', '<', '&', '\n', ' ', '"', 'é') })
   fc.assert(
     fc.property(letters, (text) => {
-      expect(visible(parseBlocks(text).map(textOf).join(''))).toBe(visible(text))
+      expect(visible(textOf(parseMarkdown(text)))).toBe(visible(text))
     }),
     { seed },
   )
@@ -135,11 +203,10 @@ test('arguments: an invisible character is written out', () => {
   expect(requestView(hiding, { fields: true })?.arguments?.fields[0]?.value.suspicious).toBe(true)
 })
 
-test('arguments: while they arrive, a long text is cut and counted', () => {
-  expect(beginningsOf({ a: 'x'.repeat(2000), b: 1 })).toEqual({
-    a: `${'x'.repeat(600)}… (2,000 characters so far)`,
-    b: 1,
-  })
+test('F44 arguments that arrive: a long text is cut and counted, and the count itself is not cut', () => {
+  const beginnings = beginningsOf({ a: 'x'.repeat(2000), b: 1 })
+  expect(beginnings).toEqual({ a: `${'x'.repeat(500)}… (2,000 characters so far)`, b: 1 })
+  expect(argumentFields(beginnings, limitsOf(false)).hidden).toBe(0)
 })
 
 const part = (over: Partial<ToolCallPart>): ToolCallPart => ({
@@ -204,6 +271,25 @@ test('words: the bar counts what waits, and what of it was set aside', () => {
   expect(pendingWords(3, 2)).toBe('3 requests are waiting for you, 2 set aside')
 })
 
+test('words: the title of the page counts the requests and the questions that wait', () => {
+  const { getSnapshot } = new ChatClient({ connection: stream(() => (async function* () {})()) })
+  expect(badgedTitle('Chat', getSnapshot())).toBe('Chat')
+  const interrupts = [{ id: 'q1', reason: 'input_required' }]
+  const waiting = { ...getSnapshot(), pendingApprovals: [asked('p1'), asked('p2')], interrupts }
+  expect(badgedTitle('Chat', waiting)).toBe('(3) Chat')
+})
+
+test('F43 words: the names of two buttons differ with what they answer, and show no more than the server does', () => {
+  const at = (path: string) => part({ input: { path } })
+  expect(answerName('Approve once', at('a.txt'))).toBe('Approve once: delete_file a.txt')
+  expect(answerName('Approve once', at('a\u202E.txt'))).toBe('Approve once: delete_file a⟨U+202E⟩.txt')
+  expect(answerName('Deny', part({ input: {} }))).toBe('Deny: delete_file')
+  expect(answerName('Deny', at('x'.repeat(200))).length).toBeLessThan(100)
+  const { approval } = asked('p1')
+  const masked = { ...at('secret'), approval: { ...approval, display: { path: '•••' } } }
+  expect(answerName('Deny', masked)).toBe('Deny: delete_file •••')
+})
+
 test('phase: every state of a call has its place in the card', () => {
   expect(phaseOf('input-streaming')).toBe('arriving')
   expect(phaseOf('approval-requested')).toBe('asked')
@@ -240,6 +326,15 @@ test('announcer: new requests at once, an answer when it is complete, nothing in
   }
   expect(announced(replying, answer)).toEqual(['Answer: Done.'])
   expect(announced(answer, answer)).toEqual([])
+})
+
+test('F43 announcer: a request that expires is announced', () => {
+  const approval = { ...asked('p1').approval, problem: 'approval-expired' } as const
+  const over = part({ state: 'cancelled', approval })
+  const messages = [{ id: 'm', role: 'assistant', parts: [over] }] as const
+  expect(announced({ pendingApprovals: [asked('p1')] }, { messages })).toEqual([
+    'Expired without an answer: delete_file.',
+  ])
 })
 
 /** A list of standing approvals whose server answers when it is told to, and ends none. */
@@ -296,7 +391,8 @@ test('standing approvals: one that stands as before is the same object after ano
   expect(grants.getSnapshot().grants[1]).toBe(grant)
 })
 
-test('words: a standing approval names what it is narrowed to, and its day where that is not today', () => {
+test('F44 words: a standing approval names what it is narrowed to, how long it lasts, and its day where that is not today', () => {
+  expect(grantUse(grant, new Date(grant.grantedAt))).toMatch(/^until .*2026/)
   expect(grantName(grant)).toBe('move_file')
   expect(grantName({ ...grant, scopeKey: 'a.txt' })).toBe('move_file: a.txt')
   const at = new Date(grant.grantedAt)

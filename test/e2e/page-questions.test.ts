@@ -167,7 +167,7 @@ test.each(pages)(
     await chat.screenshot(`${name}-asked-by`)
     await page.getByRole('button', { name: 'One by one…' }).click()
     expect(await page.getByRole('dialog').locator('.asked-by').textContent()).toBe(asker)
-    await page.getByRole('button', { name: 'Approve Once', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Approve once' }).click()
 
     await question.getByText('Anything else?').waitFor()
     expect(answers[2]).toMatchObject([{ interruptId: 'a1', payload: { approved: true } }])

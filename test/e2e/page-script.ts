@@ -7,8 +7,11 @@ import { conversing } from './page-script/conversing.js'
 import { answeringOneByOne } from './page-script/dialog.js'
 import { keepingOneByOne } from './page-script/dialog-limits.js'
 import { revoking } from './page-script/grants.js'
+import { keepingInView } from './page-script/in-view.js'
 import { looking } from './page-script/looks.js'
 import { previewing } from './page-script/previews.js'
+import { readingProse } from './page-script/prose.js'
+import { facingSeveral } from './page-script/several.js'
 
 /**
  * The specs in which the pages differ most, since each framework renders, updates and focuses in its own way: a chain of answers, an edit,
@@ -21,6 +24,8 @@ export const everyFramework: readonly RegExp[] = [
   /^S3\.98 keyboard alone/,
   /^S3\.99 arguments are text/,
   /^V14 V15 a diff/,
+  /^F40 the dialog edits/,
+  /^markdown: /,
 ]
 
 /** All but pictures: axe looks at each state of the page in a spec of its own. */
@@ -37,6 +42,9 @@ export function describePage(name: PageName, specs: readonly RegExp[] = [/^/]): 
   choosing(bench)
   looking(bench)
   previewing(bench)
+  readingProse(bench)
+  facingSeveral(bench)
+  keepingInView(bench)
   accessing(bench)
   bench.end()
 }

@@ -119,7 +119,7 @@ test('E.10 two tabs answer differently: the first wins, the second is told', asy
     await yes.settled()
     const no = await open(yes)
     await no.request(mailTo).waitFor()
-    await no.request(mailTo).getByRole('button', { name: 'Deny…' }).click()
+    await no.request(mailTo).getByRole('button', { name: 'Deny with a reason…' }).click()
     // Waited for from here on: what the server says later replaces it.
     const told = [yes, no].map((tab) =>
       late(tab)

@@ -46,7 +46,7 @@ describe.each(pages)('the page in %s', (name) => {
     return { server, chat, visit, has: (path: string) => existsSync(join(server.folder, path)) }
   }
 
-  test('T12 a reload in mid-stream: the text is complete, nothing is repeated, and Stop still works', async () => {
+  test('F42 T12 a reload in mid-stream: the text is complete, nothing is repeated, and Stop still works', async () => {
     const { server, chat } = await open()
     await chat.send('tell')
     await says(chat, lastBeforeWait)

@@ -59,10 +59,15 @@ async function deny(page: Page) {
     .evaluate((text) => getComputedStyle(text).whiteSpace)
   expect(white).toBe('pre-wrap')
   await card.getByText('A file of that name is replaced.').waitFor()
-  expect(await card.getByRole('button').allInnerTexts()).toEqual(['Approve once', 'Edit…', 'Deny…'])
-  await card.getByRole('button', { name: 'Deny…' }).click()
+  expect(await card.getByRole('button').allInnerTexts()).toEqual([
+    'Approve once',
+    'Edit…',
+    'Deny',
+    'Deny with a reason…',
+  ])
+  await card.getByRole('button', { name: 'Deny with a reason…' }).click()
   await card.getByLabel('Reason').fill('Mara needs it')
-  await card.getByRole('button', { name: 'Deny' }).click()
+  await card.getByRole('button', { name: 'Deny', exact: true }).click()
   await told(page, '{"approved":false,"reason":"Mara needs it"}')
 }
 

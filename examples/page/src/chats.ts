@@ -1,5 +1,5 @@
 import type { ListedThread } from '@countersign/client/thread-list'
-import { failureWords, focusComposer } from '@countersign/client/ui'
+import { badgedTitle, failureWords, focusComposer } from '@countersign/client/ui'
 import { addressOf } from './address.js'
 import { client, list } from './chat.js'
 
@@ -28,10 +28,18 @@ function read(): ChatsSnapshot {
 
 function changed(): void {
   snapshot = read()
-  const shown = snapshot.threads.find(isShown)
-  document.title = shown ? `${titleOf(shown)} – Countersign` : 'Countersign'
+  showTitle()
   for (const listener of listeners) listener()
 }
+
+/** The title of the page: that of the conversation, and how much waits in it. */
+function showTitle(): void {
+  const shown = snapshot.threads.find(isShown)
+  const title = badgedTitle(shown ? `${titleOf(shown)} – Countersign` : 'Countersign', client.getSnapshot())
+  if (document.title !== title) document.title = title
+}
+
+client.subscribe(showTitle)
 
 /** Follows the list, and loads it when a reply of the chat begins or ends. */
 function follow(): () => void {

@@ -1,65 +1,123 @@
-/** A small subset of Markdown, as data. The page renders it as elements, so no text can become markup. */
-export type Block =
-  | { kind: 'paragraph'; text: string }
-  | { kind: 'heading'; text: string }
-  | { kind: 'list'; ordered: boolean; items: string[] }
-  | { kind: 'code'; text: string }
+import MarkdownIt, { type Token } from 'markdown-it'
 
-export type Inline =
-  | { kind: 'text'; text: string }
-  | { kind: 'code'; text: string }
-  | { kind: 'strong'; text: string }
+/**
+ * The assistant's text as data: text, or one of these elements with these attributes and no others. A page renders it as elements, so
+ * nothing in it can become markup.
+ */
+export type Prose = string | ProseElement
 
-/** Paragraphs, headings, lists and fenced code. An unclosed fence, as while text streams in, already counts as code. */
-export function parseBlocks(text: string): Block[] {
-  const blocks: Block[] = []
-  let fence: string[] | undefined
-  let isNew = true
-  for (const line of text.split('\n')) {
-    if (/^\s*```/.test(line)) {
-      if (fence) blocks.push({ kind: 'code', text: fence.join('\n') })
-      fence = fence ? undefined : []
-      isNew = true
-    } else if (fence) {
-      fence.push(line)
-    } else if (line.trim() === '') {
-      isNew = true
-    } else {
-      addLine(blocks, line, isNew)
-      isNew = false
+export interface ProseElement {
+  readonly tag: ProseTag
+  readonly attributes: {
+    readonly [name in 'href' | 'rel' | 'target' | 'title' | 'start' | 'scope']?: string
+  } & { readonly tabIndex?: 0 }
+  readonly children: readonly Prose[]
+}
+
+const tags = [
+  'p',
+  'h4',
+  'h5',
+  'h6',
+  'ul',
+  'ol',
+  'li',
+  'blockquote',
+  'pre',
+  'code',
+  'strong',
+  'em',
+  's',
+] as const
+const tableTags = ['table', 'thead', 'tbody', 'tr', 'th', 'td'] as const
+type ProseTag = (typeof tags)[number] | (typeof tableTags)[number] | 'a' | 'div'
+
+const known = new Map<string, ProseTag>([...tags, ...tableTags].map((tag) => [tag, tag]))
+
+const markdown = new MarkdownIt({ html: false, linkify: true })
+  // An image would tell its server that it was seen. While a list streams in, the text before its "-" would be a heading for a moment.
+  .disable(['image', 'lheading'])
+// "todo.md" is a file here.
+markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
+markdown.validateLink = (url) => /^(?:https?:\/\/|mailto:)/i.test(url)
+
+/** Markdown with tables, links and code. An unclosed fence, as while text streams in, already counts as code. */
+export function parseMarkdown(text: string): readonly Prose[] {
+  return childrenOf(markdown.parse(text, {}))
+}
+
+/** The tokens are flat: each element has one that opens and one that closes it. */
+function childrenOf(tokens: readonly Token[]): readonly Prose[] {
+  const root: Prose[] = []
+  const open = [root]
+  for (const token of tokens) {
+    // a paragraph of a list without blank lines
+    if (token.hidden) continue
+    const around = open.at(-1) ?? root
+    if (token.nesting === 1) {
+      const children: Prose[] = []
+      const element = { ...elementOf(token), children }
+      around.push(token.tag === 'table' ? scroller(element) : element)
+      open.push(children)
+    } else if (token.nesting === -1) open.pop()
+    else for (const piece of leavesOf(token)) add(around, piece)
+  }
+  return root
+}
+
+/** What scrolls must be reachable by keyboard. */
+const scroller = (element: ProseElement): ProseElement => ({
+  tag: 'div',
+  attributes: { tabIndex: 0 },
+  children: [element],
+})
+
+/** Texts beside each other are one, so that it grows in place. */
+function add(around: Prose[], piece: Prose): void {
+  const last = around.at(-1)
+  if (typeof piece === 'string' && typeof last === 'string') around[around.length - 1] = last + piece
+  else around.push(piece)
+}
+
+function elementOf(token: Token): Omit<ProseElement, 'children'> {
+  switch (token.tag) {
+    case 'a': {
+      const href = token.attrGet('href') ?? ''
+      // the address is to be seen, whatever the text says
+      return { tag: 'a', attributes: { href, title: href, rel: 'noopener noreferrer', target: '_blank' } }
     }
-  }
-  if (fence) blocks.push({ kind: 'code', text: fence.join('\n') })
-  return blocks
-}
-
-function addLine(blocks: Block[], line: string, isNew: boolean): void {
-  const last = blocks.at(-1)
-  const item = /^\s*(?:[-*]|(\d+)[.)]) +(.*)$/.exec(line)
-  const heading = /^#{1,6} +(.*)$/.exec(line)
-  if (item) {
-    const ordered = item[1] !== undefined
-    if (last?.kind === 'list' && last.ordered === ordered) last.items.push(item[2] ?? '')
-    else blocks.push({ kind: 'list', ordered, items: [item[2] ?? ''] })
-  } else if (heading) {
-    blocks.push({ kind: 'heading', text: heading[1] ?? '' })
-  } else if (last?.kind === 'paragraph' && !isNew) {
-    last.text += `\n${line}`
-  } else {
-    blocks.push({ kind: 'paragraph', text: line })
+    case 'ol': {
+      // a number in the token, whatever its types say
+      const start = token.attrGet('start')
+      return { tag: 'ol', attributes: start === null ? {} : { start: String(start) } }
+    }
+    case 'th':
+      return { tag: 'th', attributes: { scope: 'col' } }
+    case 'h1':
+    case 'h2':
+    case 'h3':
+      // the page has headings of these levels
+      return { tag: 'h4', attributes: {} }
+    default:
+      return { tag: known.get(token.tag) ?? 'p', attributes: {} }
   }
 }
 
-/** Code in backticks and text between double asterisks; everything else stays as it is. */
-export function parseInline(text: string): Inline[] {
-  const pieces: Inline[] = []
-  let from = 0
-  for (const found of text.matchAll(/`([^`\n]+)`|\*\*([^*\n]+)\*\*/g)) {
-    if (found.index > from) pieces.push({ kind: 'text', text: text.slice(from, found.index) })
-    const [, code, strong] = found
-    pieces.push(code === undefined ? { kind: 'strong', text: strong ?? '' } : { kind: 'code', text: code })
-    from = found.index + found[0].length
+function leavesOf(token: Token): readonly Prose[] {
+  switch (token.type) {
+    case 'inline':
+      return childrenOf(token.children ?? [])
+    case 'softbreak':
+    case 'hardbreak':
+      return ['\n']
+    case 'code_inline':
+      return [{ tag: 'code', attributes: {}, children: [token.content] }]
+    case 'fence':
+    case 'code_block':
+      return [{ tag: 'pre', attributes: {}, children: [token.content.replace(/\n$/, '')] }]
+    case 'hr':
+      return [{ tag: 'div', attributes: {}, children: [] }]
+    default:
+      return token.content === '' ? [] : [token.content]
   }
-  if (from < text.length) pieces.push({ kind: 'text', text: text.slice(from) })
-  return pieces
 }

@@ -1,5 +1,6 @@
 import { showFirst, waitsForReader } from '@countersign/client/ui'
 import { addressOf } from '@countersign/example-page/address'
+import { edits } from '@countersign/example-page/chat'
 import { CHATS_ID, chats } from '@countersign/example-page/chats'
 import { useChatClient, useChatSelector, useMessageIds } from '@countersign/react'
 import { Announcer } from '@countersign/registry/react/announcer'
@@ -35,7 +36,7 @@ export function App() {
           )}
           <ErrorNotice />
           <Unsent />
-          <PendingBar />
+          <PendingBar edits={edits} />
           <Queue />
           <StandingApprovals />
           <Composer />

@@ -1,3 +1,4 @@
+import { focusWhole } from '@countersign/client/ui'
 import { ageOf, type Listing, shownFiles, sizeOf } from '@countersign/example-page/listing'
 import { SafeText } from '@countersign/registry/react/safe-text'
 import { useState } from 'react'
@@ -7,7 +8,7 @@ export function FileListing({ listing }: { listing: Listing }) {
   const [isWhole, setIsWhole] = useState(false)
   const { shown, hidden } = shownFiles(listing, isWhole)
   return (
-    <div className="tool-output">
+    <div className="tool-output" tabIndex={-1}>
       <p className="tool-label">Result</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
       <div className="listing" tabIndex={0}>
@@ -33,7 +34,14 @@ export function FileListing({ listing }: { listing: Listing }) {
         </table>
       </div>
       {hidden > 0 && (
-        <button type="button" className="button link" onClick={() => setIsWhole(true)}>
+        <button
+          type="button"
+          className="button link"
+          onClick={({ currentTarget }) => {
+            focusWhole(currentTarget)
+            setIsWhole(true)
+          }}
+        >
           Show {hidden.toLocaleString('en')} more files
         </button>
       )}

@@ -22,7 +22,7 @@ export const Turn = memo(function Turn({ turn, isLast }: TurnProps) {
         // Includes the index, because a server may reuse an id, but keys must be unique.
         <Part key={part.type === 'tool-call' ? `${index} ${part.id}` : index} part={part} role={turn.role} />
       ))}
-      {isLast && turn.role === 'assistant' && <TurnActions turn={turn} />}
+      <TurnActions turn={turn} isLast={isLast} />
     </article>
   )
 })

@@ -1,4 +1,5 @@
 import { showFirst, waitsForReader } from '@countersign/client/ui'
+import { edits } from '@countersign/example-page/chat'
 import { chats } from '@countersign/example-page/chats'
 import { Announcer } from '@countersign/registry/solid/Announcer'
 import { createStickToBottom } from '@countersign/registry/solid/createStickToBottom'
@@ -41,7 +42,7 @@ export function App() {
           </Show>
           <ErrorNotice />
           <Unsent />
-          <PendingBar />
+          <PendingBar edits={edits} />
           <Queue />
           <StandingApprovals />
           <Composer />

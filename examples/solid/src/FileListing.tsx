@@ -1,3 +1,4 @@
+import { focusWhole } from '@countersign/client/ui'
 import { ageOf, type Listing, shownFiles, sizeOf } from '@countersign/example-page/listing'
 import { SafeText } from '@countersign/registry/solid/SafeText'
 import { createMemo, createSignal, For, Show } from 'solid-js'
@@ -7,7 +8,7 @@ export function FileListing(props: { listing: Listing }) {
   const [isWhole, setIsWhole] = createSignal(false)
   const files = createMemo(() => shownFiles(props.listing, isWhole()))
   return (
-    <div class="tool-output">
+    <div class="tool-output" tabIndex={-1}>
       <p class="tool-label">Result</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
       <div class="listing" tabIndex={0}>
@@ -35,7 +36,14 @@ export function FileListing(props: { listing: Listing }) {
         </table>
       </div>
       <Show when={files().hidden > 0}>
-        <button type="button" class="button link" onClick={() => setIsWhole(true)}>
+        <button
+          type="button"
+          class="button link"
+          onClick={({ currentTarget }) => {
+            focusWhole(currentTarget)
+            setIsWhole(true)
+          }}
+        >
           Show {files().hidden.toLocaleString('en')} more files
         </button>
       </Show>

@@ -1,69 +1,54 @@
-import { type Block, type Inline, parseBlocks, parseInline } from '@countersign/example-page/markdown'
-import { createMemo, createRenderEffect, Index, Match, Switch } from 'solid-js'
+import {
+  type ProseElement,
+  type Prose as ProsePiece,
+  parseMarkdown,
+} from '@countersign/example-page/markdown'
+import { CopyButton } from '@countersign/registry/solid/CopyButton'
+import { createRenderEffect, Index, Show } from 'solid-js'
 import { Dynamic } from 'solid-js/web'
 
-/** The assistant's text. It only grows, so blocks and pieces keep their positions: a delta changes the last text node. */
+/** The assistant's text. It only grows, so pieces keep their positions: a delta changes the last text node. */
 export function Prose(props: { text: string }) {
   return (
     <div class="prose" dir="auto">
-      <Index each={parseBlocks(props.text)}>{(block) => <ProseBlock block={block()} />}</Index>
+      <Pieces pieces={parseMarkdown(props.text)} />
     </div>
   )
 }
 
-function ProseBlock(props: { block: Block }) {
+function Pieces(props: { pieces: readonly ProsePiece[] }) {
+  return <Index each={props.pieces}>{(piece) => <Piece piece={piece()} />}</Index>
+}
+
+function Piece(props: { piece: ProsePiece }) {
+  const text = () => (typeof props.piece === 'string' ? props.piece : '')
+  const element = () => (typeof props.piece === 'string' ? undefined : props.piece)
   return (
-    <Switch>
-      <Match when={props.block.kind === 'paragraph' && props.block}>
-        {(block) => (
-          <p>
-            <Pieces text={block().text} />
-          </p>
-        )}
-      </Match>
-      <Match when={props.block.kind === 'heading' && props.block}>
-        {(block) => (
-          <p class="prose-heading">
-            <Pieces text={block().text} />
-          </p>
-        )}
-      </Match>
-      <Match when={props.block.kind === 'code' && props.block}>
-        {(block) => <pre class="code-block">{block().text}</pre>}
-      </Match>
-      <Match when={props.block.kind === 'list' && props.block}>
-        {(block) => (
-          <Dynamic component={block().ordered ? 'ol' : 'ul'}>
-            <Index each={block().items}>
-              {(item) => (
-                <li>
-                  <Pieces text={item()} />
-                </li>
-              )}
-            </Index>
-          </Dynamic>
-        )}
-      </Match>
-    </Switch>
+    <Show when={element()} fallback={<GrowingText text={text()} />}>
+      {(element) => <Element element={element()} />}
+    </Show>
   )
 }
 
-function Pieces(props: { text: string }) {
-  // Compared as a string, so that a block that did not grow is not parsed again.
-  const text = createMemo(() => props.text)
-  return <Index each={parseInline(text())}>{(piece) => <Piece piece={piece()} />}</Index>
-}
-
-function Piece(props: { piece: Inline }) {
+function Element(props: { element: ProseElement }) {
+  const code = () => props.element.children.join('')
   return (
-    <Switch fallback={<GrowingText text={props.piece.text} />}>
-      <Match when={props.piece.kind === 'code'}>
-        <code>{props.piece.text}</code>
-      </Match>
-      <Match when={props.piece.kind === 'strong'}>
-        <strong>{props.piece.text}</strong>
-      </Match>
-    </Switch>
+    <Show
+      when={props.element.tag === 'pre'}
+      fallback={
+        <Dynamic component={props.element.tag} {...props.element.attributes}>
+          <Pieces pieces={props.element.children} />
+        </Dynamic>
+      }
+    >
+      <div class="copied-code">
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
+        <pre class="code-block" tabIndex={0}>
+          {code()}
+        </pre>
+        <CopyButton label="Copy code" text={code()} />
+      </div>
+    </Show>
   )
 }
 

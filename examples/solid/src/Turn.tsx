@@ -15,9 +15,7 @@ export function Turn(props: { turn: ShownTurn<DemoTools>; isLast: boolean }) {
       <h2 class="visually-hidden">{props.turn.role === 'user' ? 'You' : 'Assistant'}</h2>
       {/* Parts grow in place: a delta puts a new part object at the same index. */}
       <Index each={props.turn.parts}>{(part) => <Part part={part()} role={props.turn.role} />}</Index>
-      <Show when={props.isLast && props.turn.role === 'assistant'}>
-        <TurnActions turn={props.turn} />
-      </Show>
+      <TurnActions turn={props.turn} isLast={props.isLast} />
     </article>
   )
 }

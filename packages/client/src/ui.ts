@@ -1,20 +1,32 @@
 export { announce } from './ui/announce.js'
-export { type Answer, approvalOf, denial, firstDraft, giveAnswer, sendResponse } from './ui/answer.js'
+export { type Answer, approvalOf, denial, denyAll, firstDraft, giveAnswer } from './ui/answer.js'
 export { answerQuestion, questionHeadingId, showFirst, waitsForReader } from './ui/answer-question.js'
 export { askedBy, askersOf } from './ui/asked-by.js'
+export { copyText, textToCopy } from './ui/copy.js'
 export { decisionOf, withRecord } from './ui/decision.js'
-export { DIALOG_TITLE_ID, showOneByOne } from './ui/dialog.js'
-export { applyDraft, type Draft, type Edited, type Field, fieldsOf, textOf } from './ui/edit-draft.js'
+export { leaveOnEscape, showOneByOne } from './ui/dialog.js'
+export {
+  applyDraft,
+  type Draft,
+  type Edited,
+  type Field,
+  fieldsOf,
+  textBefore,
+  textOf,
+} from './ui/edit-draft.js'
 export { type EditSettings, fitting } from './ui/edit-fit.js'
 export { type EditPreview, type EditStep, editStep, loadPreview, NO_PREVIEW } from './ui/edit-preview.js'
 export { type FailureWords, failureWords, type Notice, noticeOf } from './ui/failure.js'
 export {
   COMPOSER_ID,
   cardHeadingId,
+  DIALOG_TITLE_ID,
   focusCard,
   focusComposer,
   focusFirstField,
   focusFirstInvalid,
+  focusWhole,
+  keepFocus,
   nextRequest,
   showCard,
 } from './ui/focus.js'
@@ -50,7 +62,9 @@ export {
 } from './ui/question.js'
 export { replayAnswer, replayQuestion } from './ui/replay.js'
 export {
+  answerName,
   beginningsOf,
+  briefOf,
   effectiveInput,
   type Look,
   limitsOf,
@@ -68,10 +82,12 @@ export {
 } from './ui/standing-grants.js'
 export { mayAnswerAgain, type UnsentNotice, unsentIn } from './ui/unsent.js'
 export {
+  badgedTitle,
   heldWords,
   hintOf,
   pendingWords,
   queuedText,
+  SESSION_NOTE,
   type Standing,
   sourceOfWords,
   standingOf,

@@ -3,6 +3,7 @@
 import type { ApprovalView } from '@countersign/client'
 import {
   type Answer,
+  answerName,
   approvalOf,
   denial,
   type EditSettings,
@@ -11,10 +12,11 @@ import {
   giveAnswer,
   heldWords,
   requestView,
+  SESSION_NOTE,
 } from '@countersign/client/ui'
 import type { ToolCallPart } from '@countersign/core'
 import { useChatClient } from '@countersign/react'
-import { useState } from 'react'
+import { useId, useState } from 'react'
 import { Arguments } from './arguments'
 import { AskedBy } from './asked-by'
 import { DenyForm } from './deny-form'
@@ -32,8 +34,8 @@ interface ApprovalCardProps {
   part: ToolCallPart
   /** Which edits fit, and where they are previewed. Default: both are left to the server. */
   edits?: EditSettings | undefined
-  /** Called with a message for the user if an answer came too late. The request is gone by then. */
-  onLate?: (told: string) => void
+  /** Called after each answer: with a message for the user if it came too late. The request is gone by then. */
+  onLate?: (told: string | undefined) => void
 }
 
 /** An approval request: what would run, the server's message about it, and the choices. */
@@ -47,7 +49,7 @@ export function ApprovalCard({ part, edits = {}, onLate }: ApprovalCardProps) {
   const [draft, setDraft] = useState(() => firstDraft(client, part))
   const answer = async (given: Answer) => {
     const late = await giveAnswer(client, part, given)
-    if (late !== undefined) onLate?.(late)
+    onLate?.(late)
   }
   const back = () => {
     // The focused field disappears with its form.
@@ -91,7 +93,7 @@ export function ApprovalCard({ part, edits = {}, onLate }: ApprovalCardProps) {
           onBack={back}
         />
       ) : (
-        <Choices view={view} onMode={setMode} onAnswer={(given) => void answer(given)} />
+        <Choices part={part} view={view} onMode={setMode} onAnswer={(given) => void answer(given)} />
       )}
       {approval.expiresAt && <Expiry at={approval.expiresAt} />}
     </div>
@@ -99,13 +101,14 @@ export function ApprovalCard({ part, edits = {}, onLate }: ApprovalCardProps) {
 }
 
 interface ChoicesProps {
+  part: ToolCallPart
   view: ApprovalView
   onMode: (mode: Mode) => void
   onAnswer: (answer: Answer) => void
 }
 
-function Choices({ view: { id, hidden, choices, edit, mandates }, onMode, onAnswer }: ChoicesProps) {
-  const noteId = `${id}-note`
+function Choices({ part, view: { hidden, choices, edit, mandates }, onMode, onAnswer }: ChoicesProps) {
+  const noteId = useId()
   const describedBy = hidden > 0 ? noteId : undefined
   const [once, session, deny] = (['once', 'session', 'deny'] as const).map((option) =>
     choices.find((choice) => choice.option === option),
@@ -119,6 +122,7 @@ function Choices({ view: { id, hidden, choices, edit, mandates }, onMode, onAnsw
             type="button"
             className="button approve"
             disabled={once.disabled}
+            aria-label={answerName('Approve once', part)}
             aria-describedby={describedBy}
             onClick={() => onAnswer({ approved: true, scope: 'once' })}
           >
@@ -130,6 +134,7 @@ function Choices({ view: { id, hidden, choices, edit, mandates }, onMode, onAnsw
             type="button"
             className="button"
             disabled={edit.disabled}
+            aria-label={answerName('Edit…', part)}
             aria-describedby={describedBy}
             onClick={() => onMode('edit')}
           >
@@ -141,6 +146,7 @@ function Choices({ view: { id, hidden, choices, edit, mandates }, onMode, onAnsw
             type="button"
             className="button"
             disabled={session.disabled}
+            aria-label={answerName('Always (this session)', part)}
             aria-describedby={describedBy}
             onClick={() => onAnswer({ approved: true, scope: 'session' })}
           >
@@ -148,11 +154,27 @@ function Choices({ view: { id, hidden, choices, edit, mandates }, onMode, onAnsw
           </button>
         )}
         {deny && (
-          <button type="button" className="button deny" onClick={() => onMode('deny')}>
-            Deny…
-          </button>
+          <>
+            <button
+              type="button"
+              className="button deny"
+              aria-label={answerName('Deny', part)}
+              onClick={() => onAnswer({ approved: false })}
+            >
+              Deny
+            </button>
+            <button
+              type="button"
+              className="button link"
+              aria-label={answerName('Deny with a reason…', part)}
+              onClick={() => onMode('deny')}
+            >
+              Deny with a reason…
+            </button>
+          </>
         )}
       </fieldset>
+      {session && <p className="approval-note">{SESSION_NOTE}</p>}
       <Mandates choices={mandates} onAnswer={onAnswer} />
       {hidden > 0 && (
         <p className="approval-note" id={noteId}>

@@ -1,4 +1,5 @@
 import type { ArgumentField } from '@countersign/client'
+import { focusWhole } from '@countersign/client/ui'
 import { Segments } from './safe-text'
 
 interface ArgumentsProps {
@@ -17,7 +18,7 @@ interface ArgumentsProps {
 export function Arguments({ fields, hidden, suspicious, expanded = false, onExpand }: ArgumentsProps) {
   if (fields.length === 0 && hidden === 0 && !suspicious) return null
   return (
-    <div className="arguments" data-whole={expanded || undefined}>
+    <div className="arguments" data-whole={expanded || undefined} tabIndex={onExpand && -1}>
       <dl className="arguments-list">
         {fields.map((field, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the fields of one call stay in their order
@@ -25,7 +26,14 @@ export function Arguments({ fields, hidden, suspicious, expanded = false, onExpa
         ))}
       </dl>
       {hidden > 0 && onExpand && (
-        <button type="button" className="button link" onClick={onExpand}>
+        <button
+          type="button"
+          className="button link"
+          onClick={({ currentTarget }) => {
+            focusWhole(currentTarget)
+            onExpand()
+          }}
+        >
           Show all: {hidden.toLocaleString('en')} more characters
         </button>
       )}

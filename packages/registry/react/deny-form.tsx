@@ -1,3 +1,4 @@
+import { leaveOnEscape } from '@countersign/client/ui'
 import { useId } from 'react'
 
 interface DenyFormProps {
@@ -17,9 +18,7 @@ export function DenyForm({ reason, onChange, onDeny, onBack }: DenyFormProps) {
         event.preventDefault()
         onDeny()
       }}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') onBack()
-      }}
+      onKeyDown={(event) => leaveOnEscape(event, onBack)}
     >
       <label className="field-label" htmlFor={id}>
         Reason <span className="field-hint">Optional. The assistant sees it.</span>

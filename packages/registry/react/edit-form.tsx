@@ -8,8 +8,10 @@ import {
   fitting,
   focusFirstField,
   focusFirstInvalid,
+  leaveOnEscape,
   loadPreview,
   NO_PREVIEW,
+  textBefore,
   textOf,
 } from '@countersign/client/ui'
 import { displayText, type EditedPreview, type ToolCallPart } from '@countersign/core'
@@ -51,9 +53,7 @@ export function EditForm({ part, edits, disabled, draft, onChange, onApprove, on
         else if (step.act === 'preview') void loadPreview(client, edits, part, edited.input, setPreview)
         else onApprove(edited.changed ? edited.input : undefined, step.preview)
       }}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') onBack()
-      }}
+      onKeyDown={(event) => leaveOnEscape(event, onBack)}
     >
       {fields.map((field, index) => (
         <EditField
@@ -117,6 +117,7 @@ interface EditFieldProps {
 function EditField({ field, value, error, autoFocus, onChange }: EditFieldProps) {
   const id = useId()
   const hint = field.editable ? (field.kind === 'json' ? 'JSON' : undefined) : 'cannot be changed'
+  const before = textBefore(field, value)
   const rows = Math.min(12, Math.max(1, value.split('\n').length))
   return (
     <div className="field">
@@ -137,6 +138,11 @@ function EditField({ field, value, error, autoFocus, onChange }: EditFieldProps)
         onChange={(event) => onChange(event.target.value)}
       />
       <HiddenCharacters value={value} />
+      {before !== undefined && (
+        <p className="field-before">
+          Before: <SafeText text={before} />
+        </p>
+      )}
       {error !== undefined && <FieldError id={`${id}-error`}>{error}</FieldError>}
     </div>
   )

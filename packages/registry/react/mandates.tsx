@@ -8,12 +8,11 @@ import { Segments } from './safe-text'
 
 interface MandatesProps {
   choices: readonly MandateChoice[]
-  isSending?: boolean
   onAnswer: (response: ApprovalResponse) => void
 }
 
 /** Standing approvals and denials to choose instead of an answer to this call alone. */
-export function Mandates({ choices, isSending = false, onAnswer }: MandatesProps) {
+export function Mandates({ choices, onAnswer }: MandatesProps) {
   const client = useChatClient()
   const [replays, setReplays] = useState<Readonly<Record<string, string>>>({})
   const replay = async (choice: MandateChoice) => {
@@ -30,7 +29,7 @@ export function Mandates({ choices, isSending = false, onAnswer }: MandatesProps
             <button
               type="button"
               className={mandate.decide === 'deny' ? 'button deny' : 'button'}
-              disabled={disabled || isSending}
+              disabled={disabled}
               onClick={() => onAnswer(response)}
             >
               <Segments shown={label} />

@@ -1,13 +1,13 @@
 'use client'
 
-import { focusCard, nextRequest, pendingWords } from '@countersign/client/ui'
-import { usePendingApprovals } from '@countersign/react'
+import { denyAll, type EditSettings, focusCard, nextRequest, pendingWords } from '@countersign/client/ui'
+import { useChatClient, usePendingApprovals } from '@countersign/react'
 import { useState } from 'react'
 import { ApprovalDialog } from './approval-dialog'
 import { useApprovalQueue } from './use-approval-queue'
 
-/** The number of pending requests, with buttons to jump to each and to go through them one by one. */
-export function PendingBar() {
+/** The number of pending requests, with buttons to jump to each, to go through them one by one, and to deny all. */
+export function PendingBar({ edits }: { edits?: EditSettings | undefined }) {
   const [isOpen, setIsOpen] = useState(false)
   const [late, setLate] = useState<string>()
   const open = () => {
@@ -18,7 +18,7 @@ export function PendingBar() {
     <>
       <Bar onOneByOne={open} />
       {isOpen ? (
-        <ApprovalDialog late={late} onLate={setLate} onClose={() => setIsOpen(false)} />
+        <ApprovalDialog edits={edits} late={late} onLate={setLate} onClose={() => setIsOpen(false)} />
       ) : (
         late !== undefined && (
           <p className="tool-late" role="status">
@@ -31,6 +31,7 @@ export function PendingBar() {
 }
 
 function Bar({ onOneByOne }: { onOneByOne: () => void }) {
+  const client = useChatClient()
   const pending = usePendingApprovals()
   const { dismissed } = useApprovalQueue()
   if (pending.length === 0) return null
@@ -49,6 +50,11 @@ function Bar({ onOneByOne }: { onOneByOne: () => void }) {
       >
         {pending.length === 1 ? 'Show it' : 'Show next'}
       </button>
+      {pending.length > 1 && (
+        <button type="button" className="button deny" onClick={() => denyAll(client)}>
+          Deny all
+        </button>
+      )}
       <button type="button" className="button" onClick={onOneByOne}>
         One by one…
       </button>

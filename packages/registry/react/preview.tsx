@@ -1,5 +1,5 @@
 import type { PreviewLine, PreviewView } from '@countersign/client'
-import { CHANGED, markOfNew, signOf } from '@countersign/client/ui'
+import { CHANGED, focusWhole, markOfNew, signOf } from '@countersign/client/ui'
 import { Segments } from './safe-text'
 import { takeFocus } from './take-focus'
 
@@ -31,7 +31,14 @@ export function EditedPreviewOf({ onExpand, ...shown }: PreviewProps & { onExpan
     <div ref={takeFocus} tabIndex={-1} className="preview-edited">
       <Preview {...shown} />
       {shown.view.hidden > 0 && (
-        <button type="button" className="button link" onClick={onExpand}>
+        <button
+          type="button"
+          className="button link"
+          onClick={({ currentTarget }) => {
+            focusWhole(currentTarget)
+            onExpand()
+          }}
+        >
           Show all
         </button>
       )}

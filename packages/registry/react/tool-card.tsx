@@ -3,10 +3,12 @@
 import { argumentFields } from '@countersign/client'
 import {
   beginningsOf,
+  briefOf,
   cardHeadingId,
   decisionOf,
   type EditSettings,
   effectiveInput,
+  focusWhole,
   limitsOf,
   phaseOf,
   standingOf,
@@ -40,6 +42,7 @@ export function ToolCard({ part, edits, result }: ToolCardProps) {
       <header className="tool-header">
         <h3 className="tool-name" id={headingId} tabIndex={-1}>
           <SafeText text={part.name} />
+          {phase === 'asked' && <span className="visually-hidden"> {briefOf(part)}</span>}
         </h3>
         {/* If the arguments are not shown below, the header summarizes them. */}
         {(phase === 'decided' || phase === 'ended') && (
@@ -57,7 +60,12 @@ export function ToolCard({ part, edits, result }: ToolCardProps) {
   )
 }
 
-function ToolBody({ part, edits, result, onLate }: ToolCardProps & { onLate: (told: string) => void }) {
+function ToolBody({
+  part,
+  edits,
+  result,
+  onLate,
+}: ToolCardProps & { onLate: (told: string | undefined) => void }) {
   const phase = phaseOf(part.state)
   switch (phase) {
     case 'arriving':
@@ -134,14 +142,21 @@ function Output({ value }: { value: unknown }) {
   const [expanded, setExpanded] = useState(false)
   const shown = displayJson(value, expanded ? {} : { maxLength: 1500 })
   return (
-    <div className="tool-output">
+    <div className="tool-output" tabIndex={-1}>
       <p className="tool-label">Result</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
       <pre className="code-block" tabIndex={0}>
         <Segments shown={shown} />
       </pre>
       {shown.hidden > 0 && (
-        <button type="button" className="button link" onClick={() => setExpanded(true)}>
+        <button
+          type="button"
+          className="button link"
+          onClick={({ currentTarget }) => {
+            focusWhole(currentTarget)
+            setExpanded(true)
+          }}
+        >
           Show {shown.hidden.toLocaleString('en')} more characters
         </button>
       )}

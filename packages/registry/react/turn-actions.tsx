@@ -1,20 +1,29 @@
 'use client'
 
 import type { Turn } from '@countersign/client'
-import { mayAnswerAgain } from '@countersign/client/ui'
+import { mayAnswerAgain, textToCopy } from '@countersign/client/ui'
 import { useChatClient, useChatSelector } from '@countersign/react'
+import { CopyButton } from './copy-button'
 
-/** A button that asks for a reply once more, once nothing would be lost by it. */
-export function TurnActions({ turn }: { turn: Pick<Turn, 'id' | 'parts'> }) {
+interface TurnActionsProps {
+  turn: Pick<Turn, 'id' | 'role' | 'parts'>
+  isLast: boolean
+}
+
+/** A button that copies a turn, and one that asks for the last reply once more, once nothing would be lost by it. */
+export function TurnActions({ turn, isLast }: TurnActionsProps) {
   const { regenerate } = useChatClient()
   const isFree = useChatSelector(mayAnswerAgain)
-  const hasText = turn.parts.some((part) => part.type === 'text')
-  if (!isFree || !hasText) return null
+  const text = textToCopy(turn.parts)
+  if (text === '') return null
   return (
     <p className="turn-actions">
-      <button type="button" className="button link" onClick={() => void regenerate({ messageId: turn.id })}>
-        Regenerate
-      </button>
+      <CopyButton label="Copy message" text={text} />
+      {isFree && isLast && turn.role === 'assistant' && (
+        <button type="button" className="button link" onClick={() => void regenerate({ messageId: turn.id })}>
+          Regenerate
+        </button>
+      )}
     </p>
   )
 }

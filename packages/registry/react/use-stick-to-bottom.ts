@@ -1,4 +1,5 @@
 import { type FollowedEnd, followEnd } from '@countersign/client/ui'
+import { useChatClient } from '@countersign/react'
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 
 /** Keeps a growing scroller scrolled to its end. Does nothing while inactive. */
@@ -7,19 +8,20 @@ export function useStickToBottom(isActive: boolean): {
   isAtBottom: boolean
   toBottom: () => void
 } {
+  const client = useChatClient()
   const scroller = useRef<HTMLElement>(null)
   const followed = useRef<FollowedEnd>(undefined)
   const [isAtBottom, setIsAtBottom] = useState(true)
 
   useEffect(() => {
     if (!scroller.current || !isActive) return
-    const follows = followEnd(scroller.current, setIsAtBottom)
+    const follows = followEnd(scroller.current, client, setIsAtBottom)
     followed.current = follows
     return () => {
       follows.stop()
       setIsAtBottom(true)
     }
-  }, [isActive])
+  }, [isActive, client])
 
   return { scroller, isAtBottom, toBottom: useCallback(() => followed.current?.toBottom(), []) }
 }

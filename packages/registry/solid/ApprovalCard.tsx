@@ -27,8 +27,8 @@ interface ApprovalCardProps {
   part: ToolCallPart
   /** Which edits fit, and where they are previewed. Default: both are left to the server. */
   edits?: EditSettings | undefined
-  /** Called with a message for the user if an answer came too late. The request is gone by then. */
-  onLate?: (told: string) => void
+  /** Called after each answer: with a message for the user if it came too late. The request is gone by then. */
+  onLate?: (told: string | undefined) => void
 }
 
 /** An approval request: what would run, the server's message about it, and the choices. */
@@ -49,7 +49,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
   async function answer(given: Answer) {
     const { onLate } = props
     const late = await giveAnswer(client(), props.part, given)
-    if (late !== undefined) onLate?.(late)
+    onLate?.(late)
   }
 
   function back() {
@@ -85,6 +85,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
           <Switch
             fallback={
               <ApprovalChoices
+                part={props.part}
                 view={view()}
                 onAnswer={(given) => void answer(given)}
                 onEdit={() => setMode('edit')}

@@ -1,9 +1,11 @@
 import type { ApprovalChoice, ApprovalView } from '@countersign/client'
-import { type Answer, heldWords } from '@countersign/client/ui'
-import { Show } from 'solid-js'
+import { type Answer, answerName, heldWords, SESSION_NOTE } from '@countersign/client/ui'
+import type { ToolCallPart } from '@countersign/core'
+import { createUniqueId, Show } from 'solid-js'
 import { Mandates } from './Mandates.js'
 
 interface ApprovalChoicesProps {
+  part: ToolCallPart
   view: ApprovalView
   onAnswer: (given: Answer) => void
   onEdit: () => void
@@ -14,8 +16,8 @@ export function ApprovalChoices(props: ApprovalChoicesProps) {
   const choice = (option: ApprovalChoice['option']) => props.view.choices.find((one) => one.option === option)
   const edit = () => (props.view.edit.status === 'offered' ? props.view.edit : undefined)
   const isHeld = () => props.view.hidden > 0
-  const noteId = () => `${props.view.id}-note`
-  const describedBy = () => (isHeld() ? noteId() : undefined)
+  const noteId = createUniqueId()
+  const describedBy = () => (isHeld() ? noteId : undefined)
   return (
     <>
       <fieldset class="approval-choices">
@@ -25,6 +27,7 @@ export function ApprovalChoices(props: ApprovalChoicesProps) {
             type="button"
             class="button approve"
             disabled={choice('once')?.disabled}
+            aria-label={answerName('Approve once', props.part)}
             aria-describedby={describedBy()}
             onClick={() => props.onAnswer({ approved: true, scope: 'once' })}
           >
@@ -36,6 +39,7 @@ export function ApprovalChoices(props: ApprovalChoicesProps) {
             type="button"
             class="button"
             disabled={edit()?.disabled}
+            aria-label={answerName('Edit…', props.part)}
             aria-describedby={describedBy()}
             onClick={() => props.onEdit()}
           >
@@ -47,6 +51,7 @@ export function ApprovalChoices(props: ApprovalChoicesProps) {
             type="button"
             class="button"
             disabled={choice('session')?.disabled}
+            aria-label={answerName('Always (this session)', props.part)}
             aria-describedby={describedBy()}
             onClick={() => props.onAnswer({ approved: true, scope: 'session' })}
           >
@@ -54,14 +59,30 @@ export function ApprovalChoices(props: ApprovalChoicesProps) {
           </button>
         </Show>
         <Show when={choice('deny')}>
-          <button type="button" class="button deny" onClick={() => props.onDeny()}>
-            Deny…
+          <button
+            type="button"
+            class="button deny"
+            aria-label={answerName('Deny', props.part)}
+            onClick={() => props.onAnswer({ approved: false })}
+          >
+            Deny
+          </button>
+          <button
+            type="button"
+            class="button link"
+            aria-label={answerName('Deny with a reason…', props.part)}
+            onClick={() => props.onDeny()}
+          >
+            Deny with a reason…
           </button>
         </Show>
       </fieldset>
+      <Show when={choice('session')}>
+        <p class="approval-note">{SESSION_NOTE}</p>
+      </Show>
       <Mandates choices={props.view.mandates} onAnswer={(response) => props.onAnswer(response)} />
       <Show when={isHeld()}>
-        <p class="approval-note" id={noteId()}>
+        <p class="approval-note" id={noteId}>
           {heldWords(props.view.hidden)}
         </p>
       </Show>

@@ -1,4 +1,5 @@
 import type { ArgumentField } from '@countersign/client'
+import { focusWhole } from '@countersign/client/ui'
 import { Index, Show } from 'solid-js'
 import { Segments } from './SafeText.js'
 
@@ -18,12 +19,23 @@ interface ArgumentsProps {
 export function Arguments(props: ArgumentsProps) {
   return (
     <Show when={props.fields.length > 0 || props.hidden > 0 || props.suspicious}>
-      <div class="arguments" data-whole={props.expanded || undefined}>
+      <div
+        class="arguments"
+        data-whole={props.expanded || undefined}
+        tabIndex={props.onExpand ? -1 : undefined}
+      >
         <dl class="arguments-list">
           <Index each={props.fields}>{(field) => <Argument field={field()} />}</Index>
         </dl>
         <Show when={props.onExpand && props.hidden > 0}>
-          <button type="button" class="button link" onClick={() => props.onExpand?.()}>
+          <button
+            type="button"
+            class="button link"
+            onClick={({ currentTarget }) => {
+              focusWhole(currentTarget)
+              props.onExpand?.()
+            }}
+          >
             Show all: {props.hidden.toLocaleString('en')} more characters
           </button>
         </Show>

@@ -1,3 +1,4 @@
+import { leaveOnEscape } from '@countersign/client/ui'
 import { createUniqueId } from 'solid-js'
 import { takeFocus } from './takeFocus.js'
 
@@ -18,9 +19,7 @@ export function DenyForm(props: DenyFormProps) {
         event.preventDefault()
         props.onDeny()
       }}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') props.onBack()
-      }}
+      onKeyDown={(event) => leaveOnEscape(event, props.onBack)}
     >
       <label class="field-label" for={id}>
         Reason <span class="field-hint">Optional. The assistant sees it.</span>

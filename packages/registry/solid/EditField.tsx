@@ -1,4 +1,4 @@
-import type { Field } from '@countersign/client/ui'
+import { type Field, textBefore } from '@countersign/client/ui'
 import { displayText } from '@countersign/core'
 import { createUniqueId, Show } from 'solid-js'
 import { SafeText } from './SafeText.js'
@@ -45,6 +45,11 @@ export function EditField(props: EditFieldProps) {
       <Show when={displayText(props.value).suspicious}>
         <p class="arguments-warning">
           Some characters are invisible or look like others: <SafeText text={props.value} />
+        </p>
+      </Show>
+      <Show when={textBefore(props.field, props.value) !== undefined}>
+        <p class="field-before">
+          Before: <SafeText text={textBefore(props.field, props.value) ?? ''} />
         </p>
       </Show>
       <Show when={props.error}>

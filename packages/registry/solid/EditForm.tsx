@@ -9,6 +9,8 @@ import {
   fitting,
   focusFirstField,
   focusFirstInvalid,
+  focusWhole,
+  leaveOnEscape,
   loadPreview,
   NO_PREVIEW,
   textOf,
@@ -63,9 +65,7 @@ export function EditForm(props: EditFormProps) {
       class="approval-form"
       noValidate
       onSubmit={submit}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') props.onBack()
-      }}
+      onKeyDown={(event) => leaveOnEscape(event, props.onBack)}
     >
       <Index each={fields()}>
         {(field) => (
@@ -84,7 +84,14 @@ export function EditForm(props: EditFormProps) {
           <div class="preview-edited" tabIndex={-1} ref={takeFocus}>
             <Preview view={view()} expanded={expanded()} />
             <Show when={view().hidden > 0}>
-              <button type="button" class="button link" onClick={() => setExpanded(true)}>
+              <button
+                type="button"
+                class="button link"
+                onClick={({ currentTarget }) => {
+                  focusWhole(currentTarget)
+                  setExpanded(true)
+                }}
+              >
                 Show all
               </button>
             </Show>

@@ -6,7 +6,6 @@ import { Segments } from './SafeText.js'
 
 interface MandatesProps {
   choices: readonly MandateChoice[]
-  isSending?: boolean
   onAnswer: (response: ApprovalResponse) => void
 }
 
@@ -27,7 +26,7 @@ export function Mandates(props: MandatesProps) {
               <button
                 type="button"
                 class={choice().mandate.decide === 'deny' ? 'button deny' : 'button'}
-                disabled={choice().disabled || props.isSending}
+                disabled={choice().disabled}
                 onClick={() => props.onAnswer(choice().response)}
               >
                 <Segments shown={choice().label} />

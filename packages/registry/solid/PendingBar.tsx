@@ -1,12 +1,12 @@
 import { approvalQueue } from '@countersign/client'
-import { focusCard, nextRequest, pendingWords } from '@countersign/client/ui'
+import { denyAll, type EditSettings, focusCard, nextRequest, pendingWords } from '@countersign/client/ui'
 import { useChatClient, usePendingApprovals } from '@countersign/solid'
 import { createSignal, Show } from 'solid-js'
 import { ApprovalDialog } from './ApprovalDialog.js'
 import { fromStore } from './fromStore.js'
 
-/** The number of pending requests, with buttons to jump to each and to go through them one by one. */
-export function PendingBar() {
+/** The number of pending requests, with buttons to jump to each, to go through them one by one, and to deny all. */
+export function PendingBar(props: { edits?: EditSettings | undefined }) {
   const [isOpen, setIsOpen] = createSignal(false)
   const [late, setLate] = createSignal<string>()
   const open = () => {
@@ -26,7 +26,7 @@ export function PendingBar() {
           </Show>
         }
       >
-        <ApprovalDialog late={late()} onLate={setLate} onClose={() => setIsOpen(false)} />
+        <ApprovalDialog edits={props.edits} late={late()} onLate={setLate} onClose={() => setIsOpen(false)} />
       </Show>
     </>
   )
@@ -53,6 +53,11 @@ function Bar(props: { onOneByOne: () => void }) {
         >
           {pending().length === 1 ? 'Show it' : 'Show next'}
         </button>
+        <Show when={pending().length > 1}>
+          <button type="button" class="button deny" onClick={() => denyAll(client())}>
+            Deny all
+          </button>
+        </Show>
         <button type="button" class="button" onClick={() => props.onOneByOne()}>
           One by one…
         </button>

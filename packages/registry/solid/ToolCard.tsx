@@ -1,6 +1,7 @@
 import { argumentFields } from '@countersign/client'
 import {
   beginningsOf,
+  briefOf,
   cardHeadingId,
   type EditSettings,
   limitsOf,
@@ -41,6 +42,9 @@ export function ToolCard(props: ToolCardProps) {
       <header class="tool-header">
         <h3 class="tool-name" id={cardHeadingId(props.part)} tabIndex={-1}>
           <SafeText text={props.part.name} />
+          <Show when={phase() === 'asked'}>
+            <span class="visually-hidden"> {briefOf(props.part)}</span>
+          </Show>
         </h3>
         {/* If the arguments are not shown below, the header summarizes them. */}
         <Show when={phase() === 'decided' || isOver()}>

@@ -1,5 +1,5 @@
 import { argumentFields } from '@countersign/client'
-import { effectiveInput, limitsOf } from '@countersign/client/ui'
+import { effectiveInput, focusWhole, limitsOf } from '@countersign/client/ui'
 import { displayJson, type ToolCallPart } from '@countersign/core'
 import { children, createMemo, createSignal, type JSX, Show } from 'solid-js'
 import { Arguments } from './Arguments.js'
@@ -31,14 +31,21 @@ function Output(props: { value: unknown }) {
   const [expanded, setExpanded] = createSignal(false)
   const shown = createMemo(() => displayJson(props.value, expanded() ? {} : { maxLength: 1500 }))
   return (
-    <div class="tool-output">
+    <div class="tool-output" tabIndex={-1}>
       <p class="tool-label">Result</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
       <pre class="code-block" tabIndex={0}>
         <Segments shown={shown()} />
       </pre>
       <Show when={shown().hidden > 0}>
-        <button type="button" class="button link" onClick={() => setExpanded(true)}>
+        <button
+          type="button"
+          class="button link"
+          onClick={({ currentTarget }) => {
+            focusWhole(currentTarget)
+            setExpanded(true)
+          }}
+        >
           Show {shown().hidden.toLocaleString('en')} more characters
         </button>
       </Show>

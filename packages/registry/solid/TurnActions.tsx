@@ -1,23 +1,33 @@
 import type { Turn } from '@countersign/client'
-import { mayAnswerAgain } from '@countersign/client/ui'
+import { mayAnswerAgain, textToCopy } from '@countersign/client/ui'
 import { useChatClient, useChatSelector } from '@countersign/solid'
 import { Show } from 'solid-js'
+import { CopyButton } from './CopyButton.js'
 
-/** A button that asks for a reply once more, once nothing would be lost by it. */
-export function TurnActions(props: { turn: Pick<Turn, 'id' | 'parts'> }) {
+interface TurnActionsProps {
+  turn: Pick<Turn, 'id' | 'role' | 'parts'>
+  isLast: boolean
+}
+
+/** A button that copies a turn, and one that asks for the last reply once more, once nothing would be lost by it. */
+export function TurnActions(props: TurnActionsProps) {
   const client = useChatClient()
   const isFree = useChatSelector(mayAnswerAgain)
-  const hasText = () => props.turn.parts.some((part) => part.type === 'text')
+  const text = () => textToCopy(props.turn.parts)
+  const mayAsk = () => isFree() && props.isLast && props.turn.role === 'assistant'
   return (
-    <Show when={isFree() && hasText()}>
+    <Show when={text() !== ''}>
       <p class="turn-actions">
-        <button
-          type="button"
-          class="button link"
-          onClick={() => void client().regenerate({ messageId: props.turn.id })}
-        >
-          Regenerate
-        </button>
+        <CopyButton label="Copy message" text={text()} />
+        <Show when={mayAsk()}>
+          <button
+            type="button"
+            class="button link"
+            onClick={() => void client().regenerate({ messageId: props.turn.id })}
+          >
+            Regenerate
+          </button>
+        </Show>
       </p>
     </Show>
   )

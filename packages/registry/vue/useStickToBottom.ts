@@ -1,4 +1,5 @@
 import { type FollowedEnd, followEnd } from '@countersign/client/ui'
+import { useChatClient } from '@countersign/vue'
 import { type MaybeRefOrGetter, type Ref, readonly, ref, toValue, watch } from 'vue'
 
 /** Keeps a growing scroller, if there is one, scrolled to its end. */
@@ -6,6 +7,7 @@ export function useStickToBottom(scroller: MaybeRefOrGetter<HTMLElement | null>)
   isAtBottom: Readonly<Ref<boolean>>
   toBottom: () => void
 } {
+  const client = useChatClient()
   const isAtBottom = ref(true)
   let followed: FollowedEnd | undefined
 
@@ -16,7 +18,7 @@ export function useStickToBottom(scroller: MaybeRefOrGetter<HTMLElement | null>)
       followed =
         element === null
           ? undefined
-          : followEnd(element, (now) => {
+          : followEnd(element, client.value, (now) => {
               isAtBottom.value = now
             })
       onCleanup(() => followed?.stop())

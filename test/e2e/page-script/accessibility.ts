@@ -46,6 +46,20 @@ export function accessing({ spec, open }: Bench): void {
       expect(new Set(seen).size).toBeGreaterThanOrEqual(20)
     })
 
+  spec('F44 in forced colours approving and denying are told apart by their edges', async () => {
+    const { send, request } = await open({ forcedColors: 'active' })
+    await send('delete notes.txt')
+    const edge = (label: string) =>
+      request('notes.txt')
+        .getByText(label, { exact: true })
+        .evaluate((button) => {
+          const { borderTopStyle, borderTopWidth } = getComputedStyle(button)
+          return [borderTopStyle, borderTopWidth]
+        })
+    expect(await edge('Approve once')).toEqual(['solid', '3px'])
+    expect(await edge('Deny')).toEqual(['dashed', '1px'])
+  })
+
   spec('a screen reader is told of an approval request what the docs say', async () => {
     const { send, request, settled } = await open()
     await send('Write "Back at noon." to door.txt')
@@ -92,7 +106,7 @@ async function askedThreeTimes({ page, send, request, cards, settled }: Demo, lo
   await page.keyboard.press('Escape')
   await page.getByText('1 set aside').waitFor()
   await look('a request set aside')
-  await kept.getByRole('button', { name: 'Deny…' }).click()
+  await kept.getByRole('button', { name: 'Deny with a reason…' }).click()
   await look('the form for a denial')
   await kept.getByRole('button', { name: 'Back' }).click()
   await deny(kept, 'Mara needs it')

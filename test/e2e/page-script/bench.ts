@@ -88,7 +88,7 @@ export function pageBench(name: PageName, chosen: readonly RegExp[]): Bench & { 
 export const approve = (card: Locator) => card.getByRole('button', { name: 'Approve once' }).click()
 
 export async function deny(card: Locator, reason: string): Promise<void> {
-  await card.getByRole('button', { name: 'Deny…' }).click()
+  await card.getByRole('button', { name: 'Deny with a reason…' }).click()
   await card.getByLabel('Reason').fill(reason)
   await card.getByRole('button', { name: 'Deny', exact: true }).click()
 }

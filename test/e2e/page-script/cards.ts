@@ -47,13 +47,14 @@ export function answeringInTheThread({ spec, open }: Bench): void {
   )
 
   spec(
-    'an edit: what the person wrote is what runs, and the card says so; F54 the page refuses what does not fit, and the request stays open',
+    'an edit: what the person wrote is what runs, and the card says so; F44 the form shows what stood there before; F54 the page refuses what does not fit, and the request stays open',
     async () => {
       const { page, send, request, cards, settled, ...demo } = await open()
       await send('Write "Back at noon." to door.txt')
       const card = request('door.txt')
       await card.getByRole('button', { name: 'Edit…' }).click()
       await card.getByLabel('content').fill('Back at one.')
+      await card.getByText('Before: Back at noon.').waitFor()
       await demo.screenshot('edit')
       await card.getByLabel('content').press('Escape')
       await card.getByRole('button', { name: 'Edit…' }).click()
@@ -154,6 +155,18 @@ export function answeringInTheThread({ spec, open }: Bench): void {
     expect(demo.complaints).toEqual([])
   })
 
+  spec('F44 one click denies, as one approves, and "always" says how far it goes', async () => {
+    const { page, send, request, cards, settled, ...demo } = await open()
+    await send('rename notes.txt to a.txt')
+    const card = request('notes.txt')
+    await card.getByText('“Always” approves later calls like this one in this chat').waitFor()
+    await settled()
+    await card.getByText('Deny', { exact: true }).click()
+    await cards('move_file').filter({ hasText: 'You denied this.' }).waitFor()
+    expect(demo.has('notes.txt')).toBe(true)
+    expect(demo.complaints).toEqual([])
+  })
+
   spec('S3.98 keyboard alone: focus goes from request to request, Escape answers nothing', async () => {
     const { page, send, request, settled, ...demo } = await open()
     await send('Delete notes.txt and todo.md')
@@ -166,6 +179,7 @@ export function answeringInTheThread({ spec, open }: Bench): void {
     await page.keyboard.press('Tab')
     expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe('Approve once')
     await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.keyboard.type('not this one')
     await page.keyboard.press('Escape')
@@ -175,8 +189,7 @@ export function answeringInTheThread({ spec, open }: Bench): void {
     await page.keyboard.press('Enter')
     await page.getByText('One request is waiting for you').waitFor()
     expect(await focused(), 'the focus moved on to the next request').toContain('todo.md')
-    await page.keyboard.press('Tab')
-    await page.keyboard.press('Tab')
+    for (let choices = 0; choices < 3; choices++) await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.keyboard.type('still needed')
     await page.keyboard.press('Enter')

@@ -34,27 +34,30 @@ async function holdFrames({ page }: Demo): Promise<() => Promise<void>> {
 
 /** The list of conversations, and the address of each. */
 export function choosing({ spec, open }: Bench): void {
-  spec('conversations are listed and opened; an open request stays in its own', async () => {
-    const demo = await open()
-    await demo.send('delete notes.txt')
-    await demo.request('notes.txt').waitFor()
-    await demo.settled()
-    const address = demo.page.url()
-    await row(demo, 'delete notes.txt').first().waitFor()
-    await demo.page.getByRole('link', { name: 'New chat' }).click()
-    await demo.send('hello, this is new')
-    await demo.page.locator('.prose').waitFor()
-    await demo.settled()
-    await row(demo, 'hello, this is new').waitFor()
-    expect(await row(demo, 'hello, this is new').getAttribute('aria-current')).toBe('page')
-    await demo.screenshot('chats')
-    await row(demo, 'delete notes.txt').first().click()
-    await demo.request('notes.txt').waitFor()
-    expect(demo.page.url()).toBe(address)
-    await demo.page.goBack()
-    await demo.page.locator('.user-text').filter({ hasText: 'hello, this is new' }).waitFor()
-    expect(demo.complaints).toEqual([])
-  })
+  spec(
+    'conversations are listed and opened; F44 an open request stays in its own, also after "New chat"',
+    async () => {
+      const demo = await open()
+      await demo.send('delete notes.txt')
+      await demo.request('notes.txt').waitFor()
+      await demo.settled()
+      const address = demo.page.url()
+      await row(demo, 'delete notes.txt').first().waitFor()
+      await demo.page.getByRole('link', { name: 'New chat' }).click()
+      await demo.send('hello, this is new')
+      await demo.page.locator('.prose').waitFor()
+      await demo.settled()
+      await row(demo, 'hello, this is new').waitFor()
+      expect(await row(demo, 'hello, this is new').getAttribute('aria-current')).toBe('page')
+      await demo.screenshot('chats')
+      await row(demo, 'delete notes.txt').first().click()
+      await demo.request('notes.txt').waitFor()
+      expect(demo.page.url()).toBe(address)
+      await demo.page.goBack()
+      await demo.page.locator('.user-text').filter({ hasText: 'hello, this is new' }).waitFor()
+      expect(demo.complaints).toEqual([])
+    },
+  )
 
   spec(
     'a conversation is renamed and deleted by keyboard, also on a phone; Escape changes nothing',

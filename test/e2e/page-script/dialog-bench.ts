@@ -5,14 +5,15 @@ import type { Demo } from './bench.js'
 /** The dialog as a person sees it. */
 export function dialogOf({ page }: ChatPage) {
   const dialog = page.getByRole('dialog')
-  const button = (name: string) => dialog.getByRole('button', { name, exact: true })
+  // A button is named after its label and what it answers.
+  const button = (label: string) => dialog.getByText(label, { exact: true })
   return {
     dialog,
     button,
     title: dialog.locator('.dialog-title'),
     count: dialog.locator('.dialog-count'),
-    text: dialog.locator('.code-block'),
-    choices: () => dialog.locator('.approval-choices button').allTextContents(),
+    text: dialog.locator('.arguments'),
+    choices: () => dialog.locator('.approval-choices button').allInnerTexts(),
     /** Waits until a request with this text is shown. */
     shows: (text: string) => dialog.filter({ hasText: text }).waitFor(),
     gone: () => dialog.waitFor({ state: 'detached' }),

@@ -1,20 +1,20 @@
 import { expect } from 'vitest'
 import type { Bench } from './bench.js'
-import { asked, both, composerHasFocus, dialogOf } from './dialog-bench.js'
+import { asked, both, composerHasFocus, dialogOf, focusInDialog } from './dialog-bench.js'
 
 /** The requests one by one, in the native dialog: what is shown, and what each button does. */
 export function answeringOneByOne({ spec, open }: Bench): void {
   spec(
-    'S3.90 the dialog shows the tool, its arguments and the message, and no arguments where there are none',
+    'F40 S3.90 the dialog shows the tool, its fields and the message as the card does, and no arguments where there are none',
     async () => {
       const demo = await open()
       const { title, text, dialog } = await asked(demo, 'delete notes.txt then restore the sample files')
       expect(await dialog.evaluate((element) => element.matches('dialog:modal'))).toBe(true)
       expect(await title.textContent()).toBe('delete_file')
-      expect(await text.textContent()).toBe('{\n  "path": "notes.txt"\n}')
+      expect(await text.textContent()).toBe('pathnotes.txt')
       await dialog.getByText('This deletes notes.txt from the disk. It cannot be undone.').waitFor()
       await demo.screenshot('dialog')
-      await dialogOf(demo).button('Approve Once').click()
+      await dialogOf(demo).button('Approve once').click()
       await demo.page.getByText('One request is waiting for you').waitFor()
       await demo.settled()
       await dialogOf(demo).open()
@@ -25,18 +25,26 @@ export function answeringOneByOne({ spec, open }: Bench): void {
     },
   )
 
-  spec('S3.91 buttons only for what is offered: Cancel, Approve Once, Always (This Session)', async () => {
-    const demo = await open()
-    const { choices, button, gone } = await asked(demo, 'rename notes.txt to a.txt, then delete a.txt')
-    expect(await choices()).toEqual(['Cancel', 'Approve Once', 'Always (This Session)'])
-    await button('Approve Once').click()
-    await gone()
-    await demo.request('a.txt').waitFor()
-    await demo.settled()
-    await dialogOf(demo).open()
-    expect(await choices()).toEqual(['Cancel', 'Approve Once'])
-    expect(demo.complaints).toEqual([])
-  })
+  spec(
+    'F40 S3.91 the buttons of the card in its order, only for what is offered, and Deny is called Deny',
+    async () => {
+      const demo = await open()
+      const { choices, button, gone } = await asked(demo, 'rename notes.txt to a.txt, then delete a.txt')
+      expect(await choices()).toEqual([
+        'Approve once',
+        'Always (this session)',
+        'Deny',
+        'Deny with a reason…',
+      ])
+      await button('Approve once').click()
+      await gone()
+      await demo.request('a.txt').waitFor()
+      await demo.settled()
+      await dialogOf(demo).open()
+      expect(await choices()).toEqual(['Approve once', 'Deny', 'Deny with a reason…'])
+      expect(demo.complaints).toEqual([])
+    },
+  )
 
   spec('S3.92 each button does what it says: deny, approve once, approve for the session', async () => {
     const demo = await open()
@@ -44,18 +52,18 @@ export function answeringOneByOne({ spec, open }: Bench): void {
       demo,
       'rename notes.txt to a.txt, then rename todo.md to b.md, then rename b.md to c.md',
     )
-    await first.button('Cancel').click()
+    await first.button('Deny').click()
     await demo.cards('move_file').filter({ hasText: 'You denied this' }).waitFor()
     await demo.request('b.md').waitFor()
     await demo.settled()
     expect(demo.has('notes.txt')).toBe(true)
     await first.open()
-    await first.button('Approve Once').click()
+    await first.button('Approve once').click()
     await demo.request('c.md').waitFor()
     await demo.settled()
     expect(demo.has('b.md')).toBe(true)
     await first.open()
-    await first.button('Always (This Session)').click()
+    await first.button('Always (this session)').click()
     await demo.cards('move_file').filter({ hasText: 'You approved this for the rest of this chat' }).waitFor()
     await expect.poll(() => demo.has('c.md')).toBe(true)
     await demo.settled()
@@ -70,11 +78,11 @@ export function answeringOneByOne({ spec, open }: Bench): void {
     async () => {
       const demo = await open()
       const { button, shows, gone } = await asked(demo, both)
-      await button('Approve Once').dblclick()
+      await button('Approve once').dblclick()
       await shows('todo.md')
       await demo.cards().filter({ hasText: 'Approved, not sent yet' }).waitFor()
       expect(await demo.request('todo.md').count()).toBe(1)
-      await button('Cancel').dblclick({ delay: 20 })
+      await button('Deny').dblclick({ delay: 20 })
       await gone()
       await demo.page.locator('.prose').filter({ hasText: 'Kept todo.md' }).waitFor()
       await demo.settled()
@@ -95,15 +103,15 @@ export function answeringOneByOne({ spec, open }: Bench): void {
     await dialog.locator('.dialog-next').click()
     await shows('todo.md')
     expect(await count.textContent()).toMatch(/^2 of 3$/i)
-    await button('Cancel').click()
+    await button('Deny').click()
     await shows('notes.txt')
     expect(await count.textContent()).toMatch(/^1 of 2$/i)
-    await button('Approve Once').click()
+    await button('Approve once').click()
     await shows('logs/app.log')
     expect(await count.count()).toBe(0)
     expect(await dialog.locator('.dialog-next').count()).toBe(0)
     expect(demo.requests(), 'nothing is sent while a request of the turn is open').toBe(1)
-    await button('Approve Once').click()
+    await button('Approve once').click()
     await gone()
     await composerHasFocus(demo)
     await demo.page.locator('.prose').filter({ hasText: 'Deleted logs/app.log' }).waitFor()
@@ -115,6 +123,39 @@ export function answeringOneByOne({ spec, open }: Bench): void {
     expect(demo.requests()).toBe(2)
     expect(demo.complaints).toEqual([])
   })
+
+  spec(
+    'F40 the dialog edits and denies with a reason as the card does; Escape leaves the form and not the dialog',
+    async () => {
+      const demo = await open()
+      const { dialog, button, gone, text, open: reopen } = await asked(demo, 'Write "one\ntwo" to door.txt')
+      expect(await text.getByRole('definition').last().textContent()).toBe('one\ntwo')
+      expect(await dialog.textContent()).not.toContain('Cancel')
+      await button('Edit…').click()
+      await dialog.getByLabel('content').fill('one')
+      await demo.page.keyboard.press('Escape')
+      expect(await focusInDialog(demo)).toBe('write_file')
+      await button('Edit…').click()
+      expect(await dialog.getByLabel('content').inputValue(), 'going back loses nothing').toBe('one')
+      await dialog.getByRole('button', { name: 'Preview the changes' }).click()
+      await dialog.getByRole('button', { name: 'Approve with changes' }).click()
+      await gone()
+      await demo.cards('write_file').filter({ hasText: 'You approved this with changes' }).waitFor()
+      await demo.settled()
+      expect(await demo.read('door.txt')).toBe('one')
+      await demo.send('delete notes.txt')
+      await demo.request('notes.txt').waitFor()
+      await demo.settled()
+      await reopen()
+      await button('Deny with a reason…').click()
+      await dialog.getByLabel('Reason').fill('still needed')
+      await dialog.getByLabel('Reason').press('Enter')
+      await gone()
+      await demo.page.locator('.prose').filter({ hasText: 'as you decided: “still needed”' }).waitFor()
+      expect(demo.has('notes.txt')).toBe(true)
+      expect(demo.complaints).toEqual([])
+    },
+  )
 
   spec('S3.95 a request set aside stays pending and can be taken up again', async () => {
     const demo = await open()
@@ -129,9 +170,9 @@ export function answeringOneByOne({ spec, open }: Bench): void {
     await demo.screenshot('set-aside')
     await reopen()
     await shows('notes.txt')
-    await button('Approve Once').click()
+    await button('Approve once').click()
     await shows('todo.md')
-    await button('Approve Once').click()
+    await button('Approve once').click()
     await gone()
     await demo.page.locator('.prose').filter({ hasText: 'Deleted todo.md' }).waitFor()
     expect([demo.has('notes.txt'), demo.has('todo.md')]).toEqual([false, false])

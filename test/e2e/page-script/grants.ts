@@ -43,7 +43,7 @@ export function revoking({ spec, open }: Bench): void {
       await answered(demo, 'rename notes.txt to a.txt', always, 'a.txt')
       await count('1 session approval')
       await standing.open()
-      expect(await rows.allInnerTexts()).toEqual([expect.stringMatching(/^move_file\s+since \d/)])
+      expect(await rows.allInnerTexts()).toEqual([expect.stringMatching(/^move_file\s+until .+\s+since \d/s)])
       const since = Date.parse((await rows.locator('time').getAttribute('datetime')) ?? '')
       expect(Math.abs(Date.now() - since)).toBeLessThan(60_000)
       await demo.screenshot('standing')

@@ -96,11 +96,11 @@ export function previewing({ spec, open }: Bench): void {
       expect(await linesOf(card)).toHaveLength(31)
       await page.getByRole('button', { name: 'One by one…' }).click()
       const dialog = page.getByRole('dialog')
-      expect(await dialog.getByRole('button', { name: 'Approve Once' }).isDisabled()).toBe(true)
+      expect(await dialog.getByRole('button', { name: 'Approve once' }).isDisabled()).toBe(true)
       await dialog.getByRole('button', { name: 'Show all' }).click()
       // 60 lines, and a row for the missing end of the last one
       expect(await linesOf(dialog)).toHaveLength(61)
-      expect(await dialog.getByRole('button', { name: 'Approve Once' }).isDisabled()).toBe(false)
+      expect(await dialog.getByRole('button', { name: 'Approve once' }).isDisabled()).toBe(false)
       await dialog.getByRole('button', { name: 'Later' }).click()
       await card.getByRole('button', { name: 'Show all' }).click()
       expect(await linesOf(card)).toHaveLength(61)

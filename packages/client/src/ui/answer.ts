@@ -2,7 +2,7 @@ import type { EditedPreview, ToolCallPart } from '@countersign/core'
 import type { ChatClient } from '../client.js'
 import type { ApprovalResponse } from '../command.js'
 import { type Draft, draftOf } from './edit-draft.js'
-import { focusCard, nextRequest } from './focus.js'
+import { focusCard, focusComposer, nextRequest } from './focus.js'
 import { lateOf } from './words.js'
 
 /** The user's answer to an approval request. */
@@ -53,17 +53,20 @@ export async function giveAnswer(
   if (answer.input !== undefined)
     edits.set(client, new Map([...(edits.get(client) ?? []), [id, answer.input] as const].slice(-MOST_EDITS)))
   focusCard(nextRequest(client.getSnapshot().pendingApprovals) ?? part)
-  return sendResponse(client, { id, ...answer })
-}
-
-/** Sends a response as it is, and leaves the focus. Resolves to a message as {@link giveAnswer} does. */
-export async function sendResponse(
-  client: ChatClient,
-  response: ApprovalResponse,
-): Promise<string | undefined> {
-  const result = await client.addToolApprovalResponse(response)
+  const result = await client.addToolApprovalResponse({ id, ...answer })
   if (result.status !== 'refused') return lateOf(result)
   // The card says why the server refused it, not why the client did: then nothing was sent.
-  const open = client.getSnapshot().pendingApprovals.find(({ approval }) => approval.id === response.id)
+  const open = client.getSnapshot().pendingApprovals.find(({ approval }) => approval.id === id)
   return open && !open.error ? result.reason : undefined
+}
+
+/** Denies all open requests that may be denied, in one go. The button that was pressed disappears: the focus goes to the message input. */
+export function denyAll(client: ChatClient): void {
+  const denials = client
+    .getSnapshot()
+    .pendingApprovals.flatMap(({ approval: { id, options } }): ApprovalResponse[] =>
+      options.includes('deny') ? [{ id, approved: false }] : [],
+    )
+  focusComposer()
+  void client.addToolApprovalResponses(denials)
 }

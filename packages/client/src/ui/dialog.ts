@@ -1,9 +1,6 @@
 import { approvalQueue } from '../approval-queue.js'
 import type { ChatClient } from '../client.js'
-import { focusComposer } from './focus.js'
-
-/** The id of the dialog's heading, which can receive the focus. */
-export const DIALOG_TITLE_ID = 'approval-dialog-title'
+import { DIALOG_TITLE_ID, focusComposer } from './focus.js'
 
 /** Each new request starts with the focus on its title, so that Enter or Space cannot answer a request the user has not read. */
 function focusTitle(): void {
@@ -40,4 +37,11 @@ export function showOneByOne(client: ChatClient, dialog: HTMLDialogElement, onCl
   })
   signal.addEventListener('abort', leave)
   return () => following.abort()
+}
+
+/** Escape leaves a form, with `leave`, and not the dialog around it. */
+export function leaveOnEscape(event: Pick<KeyboardEvent, 'key' | 'preventDefault'>, leave: () => void): void {
+  if (event.key !== 'Escape') return
+  event.preventDefault()
+  leave()
 }

@@ -32,6 +32,11 @@ export function textOf(field: Pick<Field, 'original'>): string {
   return typeof field.original === 'string' ? field.original : JSON.stringify(field.original, null, 2)
 }
 
+/** What stood in a field before it was edited; `undefined` while it is as it was. */
+export function textBefore(field: Field, typed: string): string | undefined {
+  return textOf(field) === typed ? undefined : textOf(field)
+}
+
 /** The draft that produces these arguments. */
 export function draftOf(input: unknown): Draft {
   return Object.fromEntries(fieldsOf(input, true).map((field) => [field.key, textOf(field)]))

@@ -1,4 +1,8 @@
 import type { ToolCallPart } from '@countersign/core'
+import type { ChatClient } from '../client.js'
+
+/** The id of the dialog's heading, which can receive the focus. */
+export const DIALOG_TITLE_ID = 'approval-dialog-title'
 
 /** The message input has this id, so that the focus finds it. */
 export const COMPOSER_ID = 'composer-input'
@@ -16,10 +20,17 @@ export function cardHeadingId(part: ToolCallPart): string {
   return `tool-${part.approval?.id ?? part.id}`
 }
 
-/** Brings a card, the element that its heading labels, into view and moves the focus to the heading, so that keyboard and screen reader continue there. */
+/**
+ * Brings a card, the element that its heading labels, into view and moves the focus to the heading, so that keyboard and screen reader
+ * continue there. While the dialog is in front of the cards, its heading gets the focus.
+ */
 export function focusCard(part: ToolCallPart): void {
-  document.getElementById(cardHeadingId(part))?.focus({ preventScroll: true })
-  showCard(part)
+  const title = document.getElementById(DIALOG_TITLE_ID)
+  if (title) title.focus()
+  else {
+    document.getElementById(cardHeadingId(part))?.focus({ preventScroll: true })
+    showCard(part)
+  }
 }
 
 /** Brings a card into view without moving the focus; of one that does not fit, its beginning. */
@@ -50,6 +61,42 @@ export function focusFirstInvalid(form: HTMLElement): void {
 export function focusFirstField({ form }: HTMLButtonElement): void {
   form?.querySelector<HTMLElement>('textarea:not([readonly])')?.focus()
 }
+
+/** Moves the focus from a "Show all" button, before it disappears, to the element around it, whose content it shows. */
+export function focusWhole({ parentElement }: HTMLElement): void {
+  parentElement?.focus({ preventScroll: true })
+}
+
+/**
+ * A request may close while it has the focus, because it expires or another tab answers it. From now on its heading gets the focus then,
+ * which would otherwise fall to the page. Returns a function that ends it.
+ */
+export function keepFocus(client: Pick<ChatClient, 'getSnapshot' | 'subscribe'>): () => void {
+  const requests = () => client.getSnapshot().pendingApprovals
+  let before = requests()
+  /** The heading of the card that had the focus last; a page may have removed the focused button by then. */
+  let labelledBy: string | null | undefined
+  const remember = ({ target }: FocusEvent) => {
+    labelledBy = target instanceof Element ? cardAround(target)?.getAttribute('aria-labelledby') : undefined
+  }
+  document.addEventListener('focusin', remember)
+  const leave = client.subscribe(() => {
+    const now = requests()
+    if (now === before) return
+    const closed = before.filter(({ approval }) => !now.some((part) => part.approval.id === approval.id))
+    before = now
+    const { activeElement, body } = document
+    const isLost = activeElement === null || activeElement === body || cardAround(activeElement) !== null
+    const part = closed.find((one) => cardHeadingId(one) === labelledBy)
+    if (part && isLost) document.getElementById(cardHeadingId(part))?.focus({ preventScroll: true })
+  })
+  return () => {
+    document.removeEventListener('focusin', remember)
+    leave()
+  }
+}
+
+const cardAround = (element: Element) => element.closest('[aria-labelledby^="tool-"]')
 
 /** The request to jump to: the one after the focused card, else the first. */
 export function nextRequest(pending: readonly ToolCallPart[]): ToolCallPart | undefined {

@@ -1,3 +1,5 @@
+import type { ChatClient } from '../client.js'
+
 const NEAR = 80
 
 /** Keeps a scroll container at its end. */
@@ -7,10 +9,15 @@ export interface FollowedEnd {
 }
 
 /**
- * Keeps a scroll container at its end while it grows, unless the user has scrolled away. Calls `onChange`
- * with whether it is at the end, each time that may have changed.
+ * Keeps a scroll container at its end while it grows, unless the user has scrolled away. A message that is sent in this window brings it
+ * back to its end. Calls `onChange` with whether it is at the end, each time that may have changed.
  */
-export function followEnd(element: HTMLElement, onChange: (isAtBottom: boolean) => void): FollowedEnd {
+export function followEnd(
+  element: HTMLElement,
+  client: Pick<ChatClient, 'getSnapshot' | 'subscribe'>,
+  onChange: (isAtBottom: boolean) => void,
+): FollowedEnd {
+  const sentLast = () => client.getSnapshot().messages.findLast(({ role }) => role === 'user')?.id
   let sticks = true
   /** The last known scroll position. */
   let seenAt = 0
@@ -28,6 +35,16 @@ export function followEnd(element: HTMLElement, onChange: (isAtBottom: boolean) 
     if (sticks && element.scrollTop >= seenAt) toBottom()
     else onScroll()
   }
+  let sent = sentLast()
+  const leave = client.subscribe(() => {
+    const now = sentLast()
+    if (now === sent) return
+    sent = now
+    if (!document.hasFocus()) return
+    // its element comes next
+    sticks = true
+    seenAt = element.scrollTop
+  })
   const growth = new MutationObserver(follow)
   const size = new ResizeObserver(follow)
   element.addEventListener('scroll', onScroll, { passive: true })
@@ -38,6 +55,7 @@ export function followEnd(element: HTMLElement, onChange: (isAtBottom: boolean) 
     toBottom,
     stop() {
       element.removeEventListener('scroll', onScroll)
+      leave()
       growth.disconnect()
       size.disconnect()
     },

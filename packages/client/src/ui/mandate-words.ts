@@ -25,9 +25,9 @@ export function grantedSince({ grantedAt }: SessionGrant, today = new Date()): s
   return timeOf(grantedAt, today)
 }
 
-/** How far a mandate is used up; empty for a session approval. */
+/** How long it lasts, and how far a mandate is used up. */
 export function grantUse({ mandate, usesLeft, expiresAt }: SessionGrant, today = new Date()): string {
-  if (mandate === undefined) return ''
+  if (mandate === undefined) return expiresAt === undefined ? '' : `until ${timeOf(expiresAt, today)}`
   const { used, budget, lastUsedAt, decide } = mandate
   const words = [
     // A denial counts nothing.

@@ -1,9 +1,9 @@
-import type { DisplayLimits, ToolCallPart } from '@countersign/core'
+import { type DisplayLimits, displayText, type ToolCallPart } from '@countersign/core'
 import { type ApprovalView, approvalView, argumentFields } from '../approval-view.js'
 import { previewView } from '../preview-view.js'
 
 /** Texts that are still streaming in are cut after this many characters. */
-const CUT_AFTER = 600
+const CUT_AFTER = 500
 
 /** What is shown of a call until the user asks for all of it: about one screen. */
 const firstLook: DisplayLimits = { maxLength: 1200, maxLines: 32, columns: 64 }
@@ -40,6 +40,18 @@ export function effectiveInput({ approval, input }: ToolCallPart): unknown {
 export function summaryOf(part: ToolCallPart): string {
   const { fields } = argumentFields(effectiveInput(part), { maxLength: 160 })
   return fields.map(({ value }) => `${value.text}${value.hidden > 0 ? '…' : ''}`).join(', ')
+}
+
+/** The arguments as the server wants them shown, in one short line. Tells apart the calls of one tool, where they are listed. */
+export function briefOf(part: ToolCallPart): string {
+  const { fields } = argumentFields(part.approval?.display ?? effectiveInput(part), { maxLength: 60 })
+  const values = fields.map(({ value }) => `${value.text}${value.hidden > 0 ? '…' : ''}`)
+  return values.join(', ').replaceAll(/\s+/g, ' ')
+}
+
+/** The name of a button for a screen reader: its label, and what it answers. */
+export function answerName(label: string, part: ToolCallPart): string {
+  return `${label}: ${[displayText(part.name, { multiline: false }).text, briefOf(part)].join(' ').trim()}`
 }
 
 /**

@@ -85,6 +85,16 @@ export function pendingWords(waiting: number, setAside: number): string {
   return setAside === 0 ? words : `${words}, ${setAside} set aside`
 }
 
+/** The title of a page, with how many requests and questions wait for the user. */
+export function badgedTitle(title: string, { pendingApprovals, interrupts }: ChatSnapshot): string {
+  const waiting = pendingApprovals.length + interrupts.length
+  return waiting === 0 ? title : `(${waiting}) ${title}`
+}
+
+/** What an approval for the session covers. The server decides which calls are alike, and how long it lasts; the list of session approvals says it. */
+export const SESSION_NOTE =
+  '“Always” approves later calls like this one in this chat, without asking, until you revoke it or it expires.'
+
 /** The hint under the composer: what sending would do now. */
 export function hintOf(
   { pendingApprovals, interrupts, isLoading }: ChatSnapshot,
