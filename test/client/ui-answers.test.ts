@@ -1,4 +1,4 @@
-import { applyDraft, fieldsOf, readAnswer, sendResponse } from '@countersign/client/ui'
+import { applyDraft, fieldsOf, giveAnswer, readAnswer } from '@countersign/client/ui'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { call, finish, open, server } from './foreign-server.js'
@@ -19,7 +19,9 @@ test('an answer that is refused before it is sent has a message for the user: th
   const act = { name: 'act', description: 'Acts.', input: z.object({ n: z.number().max(5, 'At most 5.') }) }
   const { client, pending } = open({ connection, serverTools: [act] })
   await client.sendMessage('go')
-  const edited = (n: number) => sendResponse(client, { id: 'a1', approved: true, input: { n } })
+  const [part] = client.getSnapshot().pendingApprovals
+  if (part === undefined) return expect.fail('nothing is asked')
+  const edited = (n: number) => giveAnswer(client, part, { approved: true, input: { n } })
   expect(await edited(9)).toBe('n: At most 5.')
   expect(await edited(Number.POSITIVE_INFINITY)).toContain('no JSON form')
   expect([pending().length, requests.length]).toEqual([1, 1])

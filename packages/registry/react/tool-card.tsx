@@ -13,6 +13,7 @@ import {
   phaseOf,
   standingOf,
   summaryOf,
+  withRecord,
 } from '@countersign/client/ui'
 import { displayJson, type ToolCallPart } from '@countersign/core'
 import { useChatClient } from '@countersign/react'
@@ -31,7 +32,8 @@ interface ToolCardProps {
 }
 
 /** A tool call in any state: its approval request, the decision and the outcome. */
-export function ToolCard({ part, edits, result }: ToolCardProps) {
+export function ToolCard({ part: given, edits, result }: ToolCardProps) {
+  const part = withRecord(given, useChatClient().getSnapshot().messages)
   const { label, tone } = standingOf(part)
   const phase = phaseOf(part.state)
   // Set if the answer came too late. It is kept here because the request is gone by then.

@@ -8,8 +8,10 @@ import {
   phaseOf,
   standingOf,
   summaryOf,
+  withRecord,
 } from '@countersign/client/ui'
 import type { ToolCallPart } from '@countersign/core'
+import { useChatClient } from '@countersign/solid'
 import { createMemo, createSignal, type JSX, Match, Show, Switch } from 'solid-js'
 import { ApprovalCard } from './ApprovalCard.js'
 import { Arguments } from './Arguments.js'
@@ -28,46 +30,48 @@ interface ToolCardProps {
 
 /** A tool call in any state: its approval request, the decision and the outcome. */
 export function ToolCard(props: ToolCardProps) {
-  const phase = createMemo(() => phaseOf(props.part.state))
+  const client = useChatClient()
+  const part = createMemo(() => withRecord(props.part, client().getSnapshot().messages))
+  const phase = createMemo(() => phaseOf(part().state))
   const isOver = () => phase() === 'ended'
   // Set if the answer came too late. It is kept here because the request is gone by then.
   const [late, setLate] = createSignal<string>()
   return (
     <section
       class="tool"
-      data-state={props.part.state}
-      data-tone={standingOf(props.part).tone}
-      aria-labelledby={cardHeadingId(props.part)}
+      data-state={part().state}
+      data-tone={standingOf(part()).tone}
+      aria-labelledby={cardHeadingId(part())}
     >
       <header class="tool-header">
-        <h3 class="tool-name" id={cardHeadingId(props.part)} tabIndex={-1}>
-          <SafeText text={props.part.name} />
+        <h3 class="tool-name" id={cardHeadingId(part())} tabIndex={-1}>
+          <SafeText text={part().name} />
           <Show when={phase() === 'asked'}>
-            <span class="visually-hidden"> {briefOf(props.part)}</span>
+            <span class="visually-hidden"> {briefOf(part())}</span>
           </Show>
         </h3>
         {/* If the arguments are not shown below, the header summarizes them. */}
         <Show when={phase() === 'decided' || isOver()}>
-          <span class="tool-summary">{summaryOf(props.part)}</span>
+          <span class="tool-summary">{summaryOf(part())}</span>
         </Show>
-        <span class="tool-standing">{standingOf(props.part).label}</span>
+        <span class="tool-standing">{standingOf(part()).label}</span>
       </header>
       <Switch>
         <Match when={phase() === 'arriving'}>
           <div class="tool-live" aria-busy="true">
-            <Arguments {...argumentFields(beginningsOf(props.part.input), limitsOf(false))} />
+            <Arguments {...argumentFields(beginningsOf(part().input), limitsOf(false))} />
           </div>
         </Match>
         <Match when={phase() === 'asked'}>
-          <ApprovalCard part={props.part} edits={props.edits} onLate={setLate} />
+          <ApprovalCard part={part()} edits={props.edits} onLate={setLate} />
         </Match>
         <Match when={phase() === 'decided' || isOver()}>
-          <Decision part={props.part} />
-          <Help part={props.part} />
+          <Decision part={part()} />
+          <Help part={part()} />
           <Show when={isOver()}>
-            <Failure part={props.part} />
+            <Failure part={part()} />
           </Show>
-          <ToolDetails part={props.part} result={props.result} />
+          <ToolDetails part={part()} result={props.result} />
         </Match>
       </Switch>
       <Show when={late()}>

@@ -9,7 +9,7 @@ import {
 
 /**
  * The call with the decision that the server has recorded in its message, such as before a reload or in another browser, where this page
- * knows of none: a card then shows the arguments that ran.
+ * knows of none: a card then shows the arguments that ran. The same object if there is nothing to add.
  */
 export function withRecord(part: ToolCallPart, messages: readonly UIMessage[]): ToolCallPart {
   const { approval } = part
