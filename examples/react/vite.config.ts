@@ -3,6 +3,8 @@ import { defineConfig } from 'vite'
 
 export default defineConfig({
   plugins: [react()],
+  // React, zod and markdown-it: a page of a demo need not split them
+  build: { chunkSizeWarningLimit: 600 },
   // one copy of each, also for a linked package; those of the registry have none of their own
   resolve: {
     dedupe: ['react', 'react-dom', '@countersign/client', '@countersign/core', '@countersign/react'],

@@ -102,7 +102,7 @@ export function keepingOneByOne({ spec, open }: Bench): void {
         await press('Tab')
         const place = await page.evaluate(() => {
           const { activeElement: now, body } = document
-          return now === body || now?.closest('dialog') ? now?.textContent?.slice(0, 21) : 'OUTSIDE'
+          return now === body || now?.closest('dialog') ? now?.textContent?.trim().slice(0, 21) : 'OUTSIDE'
         })
         if (place !== undefined) seen.push(place)
       }

@@ -11,7 +11,7 @@ export function answeringOneByOne({ spec, open }: Bench): void {
       const { title, text, dialog } = await asked(demo, 'delete notes.txt then restore the sample files')
       expect(await dialog.evaluate((element) => element.matches('dialog:modal'))).toBe(true)
       expect(await title.textContent()).toBe('delete_file')
-      expect(await text.textContent()).toBe('pathnotes.txt')
+      expect(await text.getByRole('definition').allInnerTexts()).toEqual(['notes.txt'])
       await dialog.getByText('This deletes notes.txt from the disk. It cannot be undone.').waitFor()
       await demo.screenshot('dialog')
       await dialogOf(demo).button('Approve once').click()

@@ -7,6 +7,7 @@ const mail = 'mail ada@example.org saying "Dear Ada,\n\nthe crane is back."'
 /** Windows, and what is asked in them. */
 const windows: readonly [string, { readonly width: number; readonly height: number }, string][] = [
   ['a long card', { width: 1280, height: 800 }, long],
+  ['the first of two that just fits', { width: 860, height: 640 }, 'delete notes.txt and todo.md'],
   ['a mail on a phone', { width: 390, height: 640 }, mail],
   ['a mail at 200 % zoom', { width: 640, height: 400 }, mail],
   ['a mail at 400 % zoom', { width: 320, height: 256 }, mail],
@@ -20,10 +21,12 @@ export function keepingInView({ spec, open }: Bench): void {
       await demo.send('help')
       await demo.settled()
       await demo.send(text)
-      const name = demo.page.locator('.tool[data-state="approval-requested"] .tool-name')
+      const card = demo.page.locator('.tool[data-state="approval-requested"]').first()
+      const name = card.locator('.tool-name')
       await name.waitFor()
       await demo.settled()
       await expect.poll(() => name.evaluate(isSeen), { message: what }).toBe(true)
+      await expect.poll(() => card.evaluate(beginsInView), { message: `${what}: its edge` }).toBe(true)
       await demo.screenshot(`opens-${viewport.width}`)
       expect(demo.complaints).toEqual([])
     })
@@ -65,6 +68,14 @@ function isSeen(element: Element): boolean {
   const { left, top, width, height } = element.getBoundingClientRect()
   const at = document.elementFromPoint(left + width / 2, top + height / 2)
   return at !== null && (element.contains(at) || at.contains(element))
+}
+
+/** Runs in the page: whether the upper edge of a card is in the window, below the header. */
+function beginsInView(card: Element): boolean {
+  const { top } = card.getBoundingClientRect()
+  return (
+    top >= Math.max(0, card.closest('.chat-scroll')?.getBoundingClientRect().top ?? 0) && top < innerHeight
+  )
 }
 
 /** Runs in the page: scrolls through the conversation, and collects the choices in view with something else in front of them. */

@@ -33,10 +33,13 @@ export function focusCard(part: ToolCallPart): void {
   }
 }
 
+/** Pixels for the margins of a card, and for a button that may appear below the conversation. */
+const SPARE = 80
+
 /** Brings a card into view without moving the focus; of one that does not fit, its beginning. */
 export function showCard(part: ToolCallPart): void {
   const card = elementOf(part)
-  card?.scrollIntoView({ block: card.clientHeight > roomAround(card) ? 'start' : 'nearest' })
+  card?.scrollIntoView({ block: card.clientHeight + SPARE > roomAround(card) ? 'start' : 'nearest' })
 }
 
 /** The card is the element that its heading labels. */
