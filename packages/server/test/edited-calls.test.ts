@@ -45,6 +45,7 @@ test('a model learns what a call of a client tool was edited to', async () => {
     input: z.object({ n: z.number() }),
     needsApproval: true,
     allowEdits: true,
+    execute: ({ n }) => n,
   })
   const { agent, model } = testAgent([call(['c1', 'show', { n: 1 }]), say('ok')], { tools: [show] })
   const { history, first } = await ask(agent)

@@ -2,6 +2,7 @@ import {
   type ApprovalHistoryEntry,
   approvalHistory,
   displayText,
+  type MessagePart,
   omitUndefined,
   type ToolCallPart,
   type UIMessage,
@@ -41,9 +42,8 @@ export function decisionOf(part: ToolCallPart, messages: readonly UIMessage[]): 
 }
 
 function entryOf(part: ToolCallPart, messages: readonly UIMessage[]): ApprovalHistoryEntry | undefined {
-  const message = messages.find(({ parts }) =>
-    parts.some(({ type, id }) => type === 'tool-call' && id === part.id),
-  )
+  const isIt = (other: MessagePart) => other.type === 'tool-call' && other.id === part.id
+  const message = messages.find(({ parts }) => parts.some(isIt))
   return message && approvalHistory([message]).find(({ toolCallId }) => toolCallId === part.id)
 }
 
