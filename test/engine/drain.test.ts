@@ -236,7 +236,7 @@ function random(seed: number): (n: number) => number {
 }
 
 test.each(Array.from({ length: full ? 20 : 4 }, (_, i) => i + 1))(
-  'T35 drain under load: every run finishes or is taken up by another process, and every approved call runs once (seed %i)',
+  'T35 drain under load: every run finishes or is taken up by another process, and every approved call runs once, or says that it was stopped before it started (seed %i)',
   async (seed) => {
     const { first, second, ran, letGo } = setUp()
     const pick = random(seed)
@@ -288,7 +288,9 @@ test.each(Array.from({ length: full ? 20 : 4 }, (_, i) => i + 1))(
       const thread = await loadThread(second, { subject: 'ann', threadId: `thread-${name}` })
       expect(thread?.run).toBeUndefined()
       const isSending = JSON.stringify(thread?.messages[0]).includes('send to')
-      expect(ran.includes(name), name).toBe(isSending)
+      // The process may be stopped between the claim of an approved call and its start: it never starts then.
+      const isTold = JSON.stringify(thread?.messages).includes('It was not run: the run was stopped')
+      expect(ran.includes(name) !== isTold, name).toBe(isSending)
       expect(JSON.stringify(thread?.messages.at(-1)), name).toContain('a time.')
     }
   },
