@@ -1,11 +1,8 @@
 import { parseJson, textContent } from '@countersign/core'
 
 /** How a tool call ended. Everything but `ok` is a failure; `kind` tells which one, never the content. `isSuccess` narrows the type. */
-export type ToolOutcome = (ToolSuccess | ToolFailure) & EditedCall
-
-/** In messages for a model. */
-export interface EditedCall {
-  /** The arguments that the user changed the call to before approving it; the model has only seen its own. */
+export type ToolOutcome = (ToolSuccess | ToolFailure) & {
+  /** In messages for a model: the arguments that the user changed the call to before approving it. The model has only seen its own. */
   readonly editedInput?: unknown
 }
 
