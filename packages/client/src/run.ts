@@ -219,9 +219,9 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   }
 
   readonly #apply = (event: AGUIEvent): void => {
-    if (this.#ended) return
     // Another page's run hands the call to that page, also where this one has approved it too.
     if (this.isForeign && event.type === 'CUSTOM' && event.name === 'client-tool-ready') return
+    if (this.#ended) return
     this.#session.dispatch(event)
     if (event.type === 'RUN_STARTED') this.#onStart(this)
   }

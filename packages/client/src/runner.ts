@@ -248,7 +248,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       }
       return {
         info,
-        jobs: end.type === 'success' && before === generation && !over.isForeign ? claimTools(isHere) : [],
+        jobs: end.type === 'success' && before === generation && !over.isForeign ? claimTools() : [],
       }
     })
     // If the run was voided, the command that did so decides what comes next.
@@ -277,12 +277,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     return { outcome: 'success', ...lastRun, messages, usage }
   }
 
-  const isHere = (id: string) => kept?.isElsewhere?.(id) !== true
-
   /** Client tools start when their run has finished, never before. */
-  function claimTools(isMeant: (id: string) => boolean = () => true): ToolJob[] {
+  function claimTools(isRetry?: boolean): ToolJob[] {
     return clientCalls(state).flatMap((call) => {
-      if (!isMeant(call.id)) return []
+      if (!isRetry && kept?.isElsewhere?.(call.id)) return []
       const tool = session.options.tools?.find(({ name }) => name === call.name)
       if (!tool) {
         handOver(call)
@@ -400,7 +398,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     startTools(): boolean {
       const before = generation
       runTools(
-        store.batch(() => claimTools()),
+        store.batch(() => claimTools(true)),
         before,
       )
       return before === generation
