@@ -1,5 +1,5 @@
 import { applyDraft, fieldsOf, giveAnswer, readAnswer } from '@countersign/client/ui'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { call, finish, open, server } from './foreign-server.js'
 
@@ -17,6 +17,8 @@ const asks = () =>
 test('an answer that is refused before it is sent has a message for the user: the request is still open, and its card says nothing', async () => {
   const { connection, requests } = asks()
   const act = { name: 'act', description: 'Acts.', input: z.object({ n: z.number().max(5, 'At most 5.') }) }
+  // the focus has nowhere to go
+  vi.stubGlobal('document', { getElementById: () => null })
   const { client, pending } = open({ connection, serverTools: [act] })
   await client.sendMessage('go')
   const [part] = client.getSnapshot().pendingApprovals
