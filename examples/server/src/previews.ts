@@ -17,7 +17,7 @@ export async function previewDelete(workspace: Workspace, path: string): Promise
   const more = lines.length - FIRST_LINES
   return {
     kind: 'list',
-    total: `${path}: ${size(file.bytes)}, last changed ${file.changedAt.toISOString()}`,
+    total: `${path}: ${size(file.bytes)}, last changed ${inWords(file.changedAt)}`,
     items: [
       ...lines.slice(0, FIRST_LINES),
       ...(more > 0 ? [`… ${more} more ${more === 1 ? 'line' : 'lines'}`] : []),
@@ -68,4 +68,9 @@ export async function unlessChanged(
   if (approved === undefined || approved.kind === 'none') return
   if (!sameJson(approved, await now()))
     throw new WorkspaceError('The files have just changed. Nothing was done.')
+}
+
+/** To the millisecond, so that every change is noticed. */
+function inWords(time: Date): string {
+  return time.toISOString().replace('T', ' ').replace('Z', ' UTC')
 }

@@ -56,7 +56,7 @@ test('V14 delete_file shows what would go: size, time of the last change and the
   const asked = await chat.ask('Delete logs/app.2.log')
   expect(asked?.preview).toMatchObject({
     kind: 'list',
-    total: expect.stringMatching(/^logs\/app\.2\.log: \d+ bytes, last changed \d{4}-.*Z$/),
+    total: expect.stringMatching(/^logs\/app\.2\.log: \d+ bytes, last changed \d{4}-.* UTC$/),
     items: [expect.stringContaining('started'), expect.stringContaining('timeout'), expect.any(String)],
   })
   await chat.answer()
