@@ -264,8 +264,11 @@ test('E.14 the transcript of a session in the documentation is what the program 
   await answers(ALL, 's')
   await say(terminal, '/quit')
   expect(await terminal.ended).toBe(0)
-  const changed = /\d{4}-\d\d-\d\dT[\d:.]+Z/g
-  const screen = terminal.screen().replaceAll(folder, '<folder>').replace(changed, '2026-01-15T09:30:00.000Z')
+  const changed = /\d{4}-\d\d-\d\d [\d:.]+ UTC/g
+  const screen = terminal
+    .screen()
+    .replaceAll(folder, '<folder>')
+    .replace(changed, '2026-01-15 09:30:00.000 UTC')
   const shown = `${screen.trimEnd()}\n`
   const kept = join(import.meta.dirname, '../../../docs/terminal-transcript.txt')
   if (process.env.RECORD === '1') await writeFile(kept, shown)
