@@ -48,7 +48,7 @@ function start(finished: Promise<void>, ...replies: Replies) {
 }
 
 type Page = ReturnType<typeof openPage>
-const until = (isSo: () => unknown) => vi.waitUntil(isSo, { timeout: 15_000 })
+const until = (isSo: () => unknown) => vi.waitUntil(isSo, { timeout: 300_000 })
 const call = ({ client }: Page, to: string) =>
   client
     .getSnapshot()

@@ -66,7 +66,7 @@ async function deny(page: Page) {
     'Deny with a reason…',
   ])
   await card.getByRole('button', { name: 'Deny with a reason…' }).click()
-  await card.getByLabel('Reason').fill('Mara needs it')
+  await card.getByRole('textbox', { name: 'Reason' }).fill('Mara needs it')
   await card.getByRole('button', { name: 'Deny', exact: true }).click()
   await told(page, '{"approved":false,"reason":"Mara needs it"}')
 }

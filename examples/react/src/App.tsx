@@ -29,11 +29,9 @@ export function App() {
       </main>
       <footer className="chat-footer">
         <div className="chat-footer-inner">
-          {!isAtBottom && (
-            <button type="button" className="button to-bottom" onClick={toBottom}>
-              Scroll to end
-            </button>
-          )}
+          <button type="button" className="button to-bottom" data-unused={isAtBottom} onClick={toBottom}>
+            Scroll to end
+          </button>
           <ErrorNotice />
           <Unsent />
           <PendingBar edits={edits} />

@@ -35,11 +35,9 @@ export function App() {
       </main>
       <footer class="chat-footer">
         <div class="chat-footer-inner">
-          <Show when={!isAtBottom()}>
-            <button type="button" class="button to-bottom" onClick={toBottom}>
-              Scroll to end
-            </button>
-          </Show>
+          <button type="button" class="button to-bottom" data-unused={isAtBottom()} onClick={toBottom}>
+            Scroll to end
+          </button>
           <ErrorNotice />
           <Unsent />
           <PendingBar edits={edits} />

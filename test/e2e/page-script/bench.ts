@@ -89,6 +89,6 @@ export const approve = (card: Locator) => card.getByRole('button', { name: 'Appr
 
 export async function deny(card: Locator, reason: string): Promise<void> {
   await card.getByRole('button', { name: 'Deny with a reason…' }).click()
-  await card.getByLabel('Reason').fill(reason)
+  await card.getByRole('textbox', { name: 'Reason' }).fill(reason)
   await card.getByRole('button', { name: 'Deny', exact: true }).click()
 }

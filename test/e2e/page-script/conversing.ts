@@ -173,7 +173,7 @@ export function conversing({ spec, open }: Bench): void {
     await toEnd.waitFor()
     await page.getByRole('link', { name: 'New chat' }).click()
     await page.getByRole('heading', { name: 'Ask. Read. Sign.' }).waitFor()
-    await toEnd.waitFor({ state: 'detached' })
+    await toEnd.waitFor({ state: 'hidden' })
 
     await send('delete notes.txt, todo.md, logs/app.log, reports/budget.csv and reports/quarter-2.md')
     await request('reports/quarter-2.md').waitFor()

@@ -99,11 +99,11 @@ export function previewing({ spec, open }: Bench): void {
       expect(await dialog.getByRole('button', { name: 'Approve once' }).isDisabled()).toBe(true)
       await dialog.getByRole('button', { name: 'Show all' }).click()
       // 60 lines, and a row for the missing end of the last one
-      expect(await linesOf(dialog)).toHaveLength(61)
+      await expect.poll(() => linesOf(dialog)).toHaveLength(61)
       expect(await dialog.getByRole('button', { name: 'Approve once' }).isDisabled()).toBe(false)
       await dialog.getByRole('button', { name: 'Later' }).click()
       await card.getByRole('button', { name: 'Show all' }).click()
-      expect(await linesOf(card)).toHaveLength(61)
+      await expect.poll(() => linesOf(card)).toHaveLength(61)
       await once.click()
       await settled()
       expect(await demo.read('long.txt')).toBe(many(60))
