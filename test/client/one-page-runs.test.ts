@@ -9,6 +9,7 @@ import { openPage, startServerWith, stop, words } from './threads-server.js'
 const input = z.object({ to: z.string() })
 const definition = { name: 'free', description: 'Runs in the page.', input }
 const free = toolDefinition(definition)
+const late = toolDefinition({ ...definition, name: 'late' })
 const sign = toolDefinition({ ...definition, name: 'sign', needsApproval: true })
 const send = tool({ name: 'send', description: 'Sends.', input, needsApproval: true, execute: () => 'sent' })
 
@@ -32,7 +33,7 @@ function gate() {
 
 /** Pages with the same storage are pages of one browser. What ran where is in `ran`. */
 function start(finished: Promise<void>, ...replies: Replies) {
-  const tools = [send, sign.client(() => 0), free.client(() => 0)]
+  const tools = [send, sign.client(() => 0), free.client(() => 0), late.client(() => 0)]
   const server = startServerWith({ tools }, ...replies)
   const ran: string[] = []
   const page = (name: string, local = memoryPersistence(), handle = server.handle) => {
@@ -234,4 +235,74 @@ test('P a client tool that was closed as interrupted while it ran, because anoth
   await until(() => JSON.stringify(one.client.getSnapshot().messages).includes('Go on.'))
   await until(() => call(one, 'a')?.state === 'error')
   expect([ran, call(two, 'a')?.state]).toEqual([['a in one'], 'error'])
+})
+
+test('P a client tool that runs in another tab of the browser is not run again by retry() of a message that could not be sent, which learns of it', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const one = page('one', local)
+  await one.client.restore()
+  one.network.isUp = false
+  await one.client.sendMessage('go')
+  await until(() => local.texts.get('t')?.includes('connection-failed'))
+  // The tab shows the message too, and its user sends it.
+  const two = page('two', local)
+  await two.client.restore()
+  void two.client.retry()
+  await until(() => ran.length > 0)
+  one.network.isUp = true
+  await one.client.retry()
+  expect([ran, one.errors]).toEqual([['a in two'], ['connection-failed', 'thread-busy']])
+  open()
+  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in two'])
+})
+
+test('P a client tool whose call retry() learns of is run by it, where no other page works', async () => {
+  const { ran, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const one = page('one', local)
+  await one.client.restore()
+  one.network.isUp = false
+  await one.client.sendMessage('go')
+  await until(() => local.texts.get('t')?.includes('connection-failed'))
+  const two = page('two', local)
+  await two.client.restore()
+  two.client.setOptions({ tools: [] })
+  await two.client.retry()
+  expect(call(two, 'a')?.state).toBe('input-complete')
+  two.leave()
+  one.network.isUp = true
+  await one.client.retry()
+  await until(() => call(one, 'a')?.state === 'complete')
+  expect([ran, one.errors]).toEqual([['a in one'], ['connection-failed']])
+})
+
+test('P retry() while a client tool runs leaves it alone, and starts no other', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('free', 'a'), calls('late', 'b'), finish],
+    () => [words('Done.'), stop],
+  )
+  const one = page('one')
+  void one.client.sendMessage('go')
+  await until(() => ran.length > 0)
+  one.client.setOptions({ tools: [late.client(() => ran.push('b in one'))] })
+  await one.client.retry()
+  expect([ran, call(one, 'a')?.state]).toEqual([['a in one'], 'executing'])
+  open()
+  await until(() => call(one, 'a')?.state === 'complete')
+  await one.client.retry()
+  await until(() => call(one, 'b')?.state === 'complete')
+  expect([ran, one.errors]).toEqual([['a in one', 'b in one'], []])
 })

@@ -239,7 +239,12 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       const mayStart = runner.mayStartTools()
       if (mayStart && !(await mayStart)) return
       if (runner.run || runner.disposed) return
-      if (state.error || hasDeferredAnswer(state)) return runner.retryLastRun()
+      if (state.error || hasDeferredAnswer(state)) {
+        await runner.retryLastRun()
+        // A snapshot may bring calls that another page has begun to run.
+        if (!state.error && (await runner.mayStartTools()) && !runner.isBusy) runner.startTools()
+        return
+      }
       runner.resetContinuationLimit()
       if (runner.startTools() && state.unsent.size > 0 && areAllToolsComplete(state))
         await runner.retryLastRun()
