@@ -287,6 +287,59 @@ test('P a client tool whose call retry() learns of is run by it, where no other 
   expect([ran, one.errors]).toEqual([['a in one'], ['connection-failed']])
 })
 
+test('P a client tool of a run whose stream was lost runs once, also where another tab has begun it when retry() takes the run up again', async () => {
+  const [reply, tool] = [gate(), gate()]
+  const { ran, page } = start(
+    tool.opened,
+    async function* () {
+      yield calls('free', 'a')
+      await reply.opened
+      yield finish
+    },
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const [one, two] = [page('one', local), page('two', local)]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => call(one, 'a'))
+  one.network.isUp = false
+  reply.open()
+  await until(() => one.client.getSnapshot().status === 'error')
+  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  await two.client.retry()
+  await until(() => ran.length > 0)
+  one.network.isUp = true
+  await one.client.retry()
+  tool.open()
+  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in two'])
+})
+
+test('P a client tool of a run whose stream was lost runs at its end, once retry() has taken the run up again', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    Promise.resolve(),
+    async function* () {
+      yield calls('free', 'a')
+      await opened
+      yield calls('free', 'b')
+      yield finish
+    },
+    () => [words('Done.'), stop],
+  )
+  const one = page('one')
+  void one.client.sendMessage('go')
+  await until(() => call(one, 'a'))
+  one.network.isUp = false
+  open()
+  await until(() => one.client.getSnapshot().status === 'error')
+  one.network.isUp = true
+  await one.client.retry()
+  await until(() => call(one, 'b')?.state === 'complete' && one.client.getSnapshot().status === 'ready')
+  expect([[...ran].sort(), one.errors]).toEqual([['a in one', 'b in one'], ['connection-failed']])
+})
+
 test('P retry() while a client tool runs leaves it alone, and starts no other', async () => {
   const { open, opened } = gate()
   const { ran, page } = start(
