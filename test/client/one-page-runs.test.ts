@@ -359,3 +359,34 @@ test('P retry() while a client tool runs leaves it alone, and starts no other', 
   await until(() => call(one, 'b')?.state === 'complete')
   expect([ran, one.errors]).toEqual([['a in one', 'b in one'], []])
 })
+
+test('P clearError() starts no client tool of a run whose process has died, not even while retry() loads the conversation', async () => {
+  const { opened } = gate()
+  const { server, ran, page } = start(Promise.resolve(), async function* () {
+    yield words('Hm.')
+    yield calls('sign', 'a')
+    await opened
+  })
+  const one = page('one')
+  void one.client.sendMessage('go')
+  const stored = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
+  await vi.waitUntil(async () => JSON.stringify((await stored())?.messages[1] ?? '').includes('call-a'), {
+    timeout: 15_000,
+  })
+  one.leave()
+  let isRetry = false
+  const two = page('two', memoryPersistence(), async (request) => {
+    const response = await server.handle(request)
+    if (request.method !== 'GET') return response
+    if (isRetry) two.client.clearError()
+    const thread = await response.json()
+    return Response.json({ ...thread, run: { ...thread.run, lapsed: true } })
+  })
+  await two.client.restore()
+  expect([call(two, 'a')?.state, two.client.getSnapshot().status]).toEqual(['input-complete', 'error'])
+  two.client.clearError()
+  isRetry = true
+  await two.client.retry()
+  await until(() => two.client.getSnapshot().status !== 'executing')
+  expect([ran, two.errors]).toEqual([[], ['persistence-unavailable']])
+})
