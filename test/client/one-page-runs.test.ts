@@ -390,3 +390,20 @@ test('P clearError() starts no client tool of a run whose process has died, not 
   await until(() => two.client.getSnapshot().status !== 'executing')
   expect([ran, two.errors]).toEqual([[], ['persistence-unavailable']])
 })
+
+test('P stop() while retry() finds out whether it may start client tools leaves them as they are', async () => {
+  const { server, ran, page } = start(Promise.resolve(), () => [calls('free', 'a'), finish])
+  const one = page('one')
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  let isRetry = false
+  const two = page('two', memoryPersistence(), async (request) => {
+    if (isRetry) two.client.stop()
+    return server.handle(request)
+  })
+  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  isRetry = true
+  await two.client.retry()
+  await until(() => two.client.getSnapshot().status !== 'executing')
+  expect(ran).toEqual([])
+})

@@ -237,12 +237,10 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     async retry(): Promise<void> {
       runner.closeExpired()
       const mayStart = runner.mayStartTools()
-      if (mayStart && !(await mayStart)) return
-      if (runner.run || runner.disposed) return
+      if ((mayStart && !(await mayStart)) || runner.run || runner.disposed) return
       if (state.error || hasDeferredAnswer(state)) {
-        await runner.retryLastRun()
         // A snapshot may bring calls that another page has begun to run.
-        if (!state.error && (await runner.mayStartTools()) && !runner.isBusy) runner.startTools()
+        if ((await runner.retryLastRun()) && (await runner.mayStartTools())) runner.startTools()
         return
       }
       runner.resetContinuationLimit()
