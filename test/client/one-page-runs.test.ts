@@ -9,6 +9,7 @@ import { openPage, startServerWith, stop, words } from './threads-server.js'
 const input = z.object({ to: z.string() })
 const definition = { name: 'free', description: 'Runs in the page.', input }
 const free = toolDefinition(definition)
+const late = toolDefinition({ ...definition, name: 'late' })
 const sign = toolDefinition({ ...definition, name: 'sign', needsApproval: true })
 const send = tool({ name: 'send', description: 'Sends.', input, needsApproval: true, execute: () => 'sent' })
 
@@ -32,7 +33,7 @@ function gate() {
 
 /** Pages with the same storage are pages of one browser. What ran where is in `ran`. */
 function start(finished: Promise<void>, ...replies: Replies) {
-  const tools = [send, sign.client(() => 0), free.client(() => 0)]
+  const tools = [send, sign.client(() => 0), free.client(() => 0), late.client(() => 0)]
   const server = startServerWith({ tools }, ...replies)
   const ran: string[] = []
   const page = (name: string, local = memoryPersistence(), handle = server.handle) => {
@@ -234,4 +235,175 @@ test('P a client tool that was closed as interrupted while it ran, because anoth
   await until(() => JSON.stringify(one.client.getSnapshot().messages).includes('Go on.'))
   await until(() => call(one, 'a')?.state === 'error')
   expect([ran, call(two, 'a')?.state]).toEqual([['a in one'], 'error'])
+})
+
+test('P a client tool that runs in another tab of the browser is not run again by retry() of a message that could not be sent, which learns of it', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const one = page('one', local)
+  await one.client.restore()
+  one.network.isUp = false
+  await one.client.sendMessage('go')
+  await until(() => local.texts.get('t')?.includes('connection-failed'))
+  // The tab shows the message too, and its user sends it.
+  const two = page('two', local)
+  await two.client.restore()
+  void two.client.retry()
+  await until(() => ran.length > 0)
+  one.network.isUp = true
+  await one.client.retry()
+  expect([ran, one.errors]).toEqual([['a in two'], ['connection-failed', 'thread-busy']])
+  open()
+  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in two'])
+})
+
+test('P a client tool whose call retry() learns of is run by it, where no other page works', async () => {
+  const { ran, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const one = page('one', local)
+  await one.client.restore()
+  one.network.isUp = false
+  await one.client.sendMessage('go')
+  await until(() => local.texts.get('t')?.includes('connection-failed'))
+  const two = page('two', local)
+  await two.client.restore()
+  two.client.setOptions({ tools: [] })
+  await two.client.retry()
+  expect(call(two, 'a')?.state).toBe('input-complete')
+  two.leave()
+  one.network.isUp = true
+  await one.client.retry()
+  await until(() => call(one, 'a')?.state === 'complete')
+  expect([ran, one.errors]).toEqual([['a in one'], ['connection-failed']])
+})
+
+test('P a client tool of a run whose stream was lost runs once, also where another tab has begun it when retry() takes the run up again', async () => {
+  const [reply, tool] = [gate(), gate()]
+  const { ran, page } = start(
+    tool.opened,
+    async function* () {
+      yield calls('free', 'a')
+      await reply.opened
+      yield finish
+    },
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const [one, two] = [page('one', local), page('two', local)]
+  await two.client.restore()
+  void one.client.sendMessage('go')
+  await until(() => call(one, 'a'))
+  one.network.isUp = false
+  reply.open()
+  await until(() => one.client.getSnapshot().status === 'error')
+  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  await two.client.retry()
+  await until(() => ran.length > 0)
+  one.network.isUp = true
+  await one.client.retry()
+  tool.open()
+  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in two'])
+})
+
+test('P a client tool of a run whose stream was lost runs at its end, once retry() has taken the run up again', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    Promise.resolve(),
+    async function* () {
+      yield calls('free', 'a')
+      await opened
+      yield calls('free', 'b')
+      yield finish
+    },
+    () => [words('Done.'), stop],
+  )
+  const one = page('one')
+  void one.client.sendMessage('go')
+  await until(() => call(one, 'a'))
+  one.network.isUp = false
+  open()
+  await until(() => one.client.getSnapshot().status === 'error')
+  one.network.isUp = true
+  await one.client.retry()
+  await until(() => call(one, 'b')?.state === 'complete' && one.client.getSnapshot().status === 'ready')
+  expect([[...ran].sort(), one.errors]).toEqual([['a in one', 'b in one'], ['connection-failed']])
+})
+
+test('P retry() while a client tool runs leaves it alone, and starts no other', async () => {
+  const { open, opened } = gate()
+  const { ran, page } = start(
+    opened,
+    () => [calls('free', 'a'), calls('late', 'b'), finish],
+    () => [words('Done.'), stop],
+  )
+  const one = page('one')
+  void one.client.sendMessage('go')
+  await until(() => ran.length > 0)
+  one.client.setOptions({ tools: [late.client(() => ran.push('b in one'))] })
+  await one.client.retry()
+  expect([ran, call(one, 'a')?.state]).toEqual([['a in one'], 'executing'])
+  open()
+  await until(() => call(one, 'a')?.state === 'complete')
+  await one.client.retry()
+  await until(() => call(one, 'b')?.state === 'complete')
+  expect([ran, one.errors]).toEqual([['a in one', 'b in one'], []])
+})
+
+test('P clearError() starts no client tool of a run whose process has died, not even while retry() loads the conversation', async () => {
+  const { opened } = gate()
+  const { server, ran, page } = start(Promise.resolve(), async function* () {
+    yield words('Hm.')
+    yield calls('sign', 'a')
+    await opened
+  })
+  const one = page('one')
+  void one.client.sendMessage('go')
+  const stored = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
+  await vi.waitUntil(async () => JSON.stringify((await stored())?.messages[1] ?? '').includes('call-a'), {
+    timeout: 15_000,
+  })
+  one.leave()
+  let isRetry = false
+  const two = page('two', memoryPersistence(), async (request) => {
+    const response = await server.handle(request)
+    if (request.method !== 'GET') return response
+    if (isRetry) two.client.clearError()
+    const thread = await response.json()
+    return Response.json({ ...thread, run: { ...thread.run, lapsed: true } })
+  })
+  await two.client.restore()
+  expect([call(two, 'a')?.state, two.client.getSnapshot().status]).toEqual(['input-complete', 'error'])
+  two.client.clearError()
+  isRetry = true
+  await two.client.retry()
+  await until(() => two.client.getSnapshot().status !== 'executing')
+  expect([ran, two.errors]).toEqual([[], ['persistence-unavailable']])
+})
+
+test('P stop() while retry() finds out whether it may start client tools leaves them as they are', async () => {
+  const { server, ran, page } = start(Promise.resolve(), () => [calls('free', 'a'), finish])
+  const one = page('one')
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  let isRetry = false
+  const two = page('two', memoryPersistence(), async (request) => {
+    if (isRetry) two.client.stop()
+    return server.handle(request)
+  })
+  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  isRetry = true
+  await two.client.retry()
+  await until(() => two.client.getSnapshot().status !== 'executing')
+  expect(ran).toEqual([])
 })

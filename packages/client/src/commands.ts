@@ -237,9 +237,12 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     async retry(): Promise<void> {
       runner.closeExpired()
       const mayStart = runner.mayStartTools()
-      if (mayStart && !(await mayStart)) return
-      if (runner.run || runner.disposed) return
-      if (state.error || hasDeferredAnswer(state)) return runner.retryLastRun()
+      if ((mayStart && !(await mayStart)) || runner.run || runner.disposed) return
+      if (state.error || hasDeferredAnswer(state)) {
+        // A snapshot may bring calls that another page has begun to run.
+        if ((await runner.retryLastRun()) && (await runner.mayStartTools())) runner.startTools()
+        return
+      }
       runner.resetContinuationLimit()
       if (runner.startTools() && state.unsent.size > 0 && areAllToolsComplete(state))
         await runner.retryLastRun()

@@ -162,17 +162,17 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     return open('message', before, { options })
   }
 
-  /** Rejoins the broken run if possible; otherwise repeats the last request from the present state. */
-  async function retryLastRun(): Promise<void> {
+  /** Rejoins the broken run if possible; otherwise repeats the last request from the present state. Resolves with whether that succeeded. */
+  async function retryLastRun(): Promise<boolean> {
     resetContinuationLimit()
     if (broken) {
       const before = generation
       const end = await open('rejoin', undefined, { rejoin: broken }).done
       // There is no such run, or the server has stopped it.
       const isGone = end.type === 'failed' && !end.resumable && /^(empty|truncated)-/.test(end.error.code)
-      if (!isGone || run || before !== generation) return
+      if (!isGone || run || before !== generation) return end.type === 'success'
     }
-    await open('retry').done
+    return (await open('retry').done).type === 'success'
   }
 
   function takeOptions(of: Answered | undefined, options: RequestOptions | undefined): void {
@@ -391,8 +391,11 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     },
 
     /** `undefined`: no client tools wait, or no other page can run them. */
-    mayStartTools: () =>
-      run || disposed || clientCalls(state).length === 0 ? undefined : kept?.mayStart?.(),
+    mayStartTools() {
+      if (run || disposed || clientCalls(state).length === 0) return undefined
+      const before = generation
+      return kept?.mayStart?.().then((may) => may && before === generation && !run && !disposed)
+    },
 
     /** After a reload: runs the client tools that the last run left to this client. Returns whether nothing stopped them meanwhile. */
     startTools(): boolean {

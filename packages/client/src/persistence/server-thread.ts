@@ -105,7 +105,7 @@ export class ServerThread implements KeptThread {
     this.#lock = new WorkLock(shared.locks, `countersign-unsent:${url} ${session.threadId}`)
     this.#replacement = new Replacement(session.state, shared.replaced)
     this.#left = new LeftUnsent(session)
-    this.#calls = new OwnCalls(session.state)
+    this.#calls = new OwnCalls()
     session.onStep = (step) => {
       this.#left.follow(step)
       this.#calls.follow(step, this.#isOwnRun)
@@ -168,15 +168,19 @@ export class ServerThread implements KeptThread {
   }
 
   async mayStart(): Promise<boolean> {
+    // What is loaded replaces what is shown: a client tool that runs would be closed as interrupted.
+    if (this.#isBusy) return false
     const before = this.#loaded
     // What another page of this browser has begun is not begun again, also if that page is gone.
     await this.#thread.reload()
+    // Something may have happened here meanwhile, such as `clearError()`.
+    const isShown = this.#loaded !== before && this.#loaded === this.#shown
     const { run } = this.#loaded ?? {}
     // What a run that is open has not asked about yet may still need approval.
     const isBusy = (run && !run.lapsed) || (await this.#tryLock()) === false
-    if (this.#loaded === before) this.#session.failed(notLoaded())
+    if (!isShown) this.#session.failed(notLoaded())
     else if (isBusy) this.#session.failed(worksElsewhere())
-    return this.#loaded !== before && !isBusy
+    return isShown && !isBusy
   }
 
   get #isOwnRun(): boolean {
