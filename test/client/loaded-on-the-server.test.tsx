@@ -1,5 +1,10 @@
 // @vitest-environment jsdom
-import { ChatClient, type InitialThread } from '@countersign/client'
+import {
+  ChatClient,
+  type ChatClientOptions,
+  fetchServerSentEvents,
+  type InitialThread,
+} from '@countersign/client'
 import { type ServerThreads, serverThreads } from '@countersign/client/server-threads'
 import { useChat } from '@countersign/react'
 import { loadThread } from '@countersign/server'
@@ -168,4 +173,16 @@ test('T11 a conversation that does not exist yet has nothing to load on the serv
   const given = await load()
   expect(given).toEqual({})
   expect(linesOf((await hydrate(given)).root)).toEqual([])
+})
+
+test.each<[string, Partial<ChatClientOptions>]>([
+  ['without a store', {}],
+  ['with serverThreads', serverThreads('http://server.test/chat', { local: memoryPersistence() })],
+])('a new conversation %s is rendered without making an id', (_, kept) => {
+  const generateId = vi.fn(() => 'random')
+  const New = () => (
+    <p>{useChat({ connection: fetchServerSentEvents('/chat'), ...kept, generateId }).threadId}</p>
+  )
+  expect(renderToString(<New />)).toBe('<p></p>')
+  expect(generateId).not.toHaveBeenCalled()
 })

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { basename, dirname, extname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { packages } from '../../scripts/packages.mjs'
-import { allPages, proseOf, readPage } from './markdown.js'
+import { allPages, blocksOf, proseOf, readPage } from './markdown.js'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -92,4 +92,21 @@ test('the commands that a page names exist', () => {
   )
   expect(named.filter(({ name }) => !(name in scripts) && !builtIn.has(name))).toEqual([])
   for (const command of written.values()) expect(scripts).toHaveProperty(command)
+})
+
+/** The files that the code of a page imports and that the page shows. */
+function importedOn(page: string): readonly string[] {
+  const blocks = blocksOf(page)
+  const stemOf = (file: string) => basename(file, extname(file))
+  const imported = blocks.flatMap(({ code, given }) =>
+    [...`${given}${code}`.matchAll(/from '\.{1,2}\/([^']+)'/g)].map(([, file = '']) => stemOf(file)),
+  )
+  return blocks.flatMap(({ file = '' }) => (imported.includes(stemOf(file)) ? basename(file) : []))
+}
+
+test('a page names the files that its code imports: a reader does not see what stands behind the language of a block', () => {
+  const unnamed = allPages().flatMap((page) =>
+    importedOn(page).flatMap((file) => (proseOf(page).includes(`${file}\``) ? [] : `${page}: ${file}`)),
+  )
+  expect([...new Set(unnamed)]).toEqual([])
 })

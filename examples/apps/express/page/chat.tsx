@@ -1,12 +1,17 @@
-import { approvalView, type Turn } from '@countersign/client'
+import { approvalView, nextStep, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
 import { webStorage } from '@countersign/client/web-storage'
 import { useChat } from '@countersign/react'
 import { useState } from 'react'
 
-/** Each step of a reply has its own text. */
+/** Each step of a reply has its own text. Of a call it says why its answer was refused or did not arrive. */
 const textOf = (parts: Turn['parts']) =>
-  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+  parts
+    .flatMap((part) => {
+      if (part.type === 'text') return part.text
+      return (part.type === 'tool-call' && nextStep(part)?.message) || []
+    })
+    .join('\n')
 
 export function Chat({ user, threadId }: { user: string; threadId: string }) {
   // What is not sent yet is kept in this browser, for each user apart.

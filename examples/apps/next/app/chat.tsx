@@ -1,15 +1,20 @@
 'use client'
 
-import { approvalView, type InitialThread, type Turn } from '@countersign/client'
+import { approvalView, type InitialThread, nextStep, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
 import { useChat } from '@countersign/react'
 import { useEffect } from 'react'
 
 const threads = serverThreads('/api/chat')
 
-/** Each step of a reply has its own text. */
+/** Each step of a reply has its own text. Of a call it says why its answer was refused or did not arrive. */
 const textOf = (parts: Turn['parts']) =>
-  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+  parts
+    .flatMap((part) => {
+      if (part.type === 'text') return part.text
+      return (part.type === 'tool-call' && nextStep(part)?.message) || []
+    })
+    .join('\n')
 
 interface Given {
   threadId?: string

@@ -1,5 +1,12 @@
 // A page without a framework: it draws the conversation anew whenever it changes.
-import { type ApprovalView, approvalView, ChatClient, type Turn, turnsOf } from '@countersign/client'
+import {
+  type ApprovalView,
+  approvalView,
+  ChatClient,
+  nextStep,
+  type Turn,
+  turnsOf,
+} from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
 
 const threadId = location.pathname.split('/').at(-1) ?? ''
@@ -17,9 +24,14 @@ function button(label: string, disabled: boolean, act: () => unknown): HTMLEleme
   return made
 }
 
-/** Each step of a reply has its own text. */
+/** Each step of a reply has its own text. Of a call it says why its answer was refused or did not arrive. */
 const textOf = (parts: Turn['parts']) =>
-  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+  parts
+    .flatMap((part) => {
+      if (part.type === 'text') return part.text
+      return (part.type === 'tool-call' && nextStep(part)?.message) || []
+    })
+    .join('\n')
 
 function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView): HTMLElement {
   const answers = choices.map(({ label, disabled, response }) =>

@@ -102,7 +102,7 @@ export class ServerThread implements KeptThread {
     this.#options = options
     this.#local = local
     this.#shared = shared
-    this.#lock = new WorkLock(shared.locks, `countersign-unsent:${url} ${session.threadId}`)
+    this.#lock = new WorkLock(shared.locks, () => `countersign-unsent:${url} ${session.threadId}`)
     this.#replacement = new Replacement(session.state, shared.replaced)
     this.#left = new LeftUnsent(session)
     this.#calls = new OwnCalls()

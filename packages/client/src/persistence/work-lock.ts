@@ -7,12 +7,13 @@ export type Locks = Pick<LockManager, 'request' | 'query'>
  */
 export class WorkLock {
   #locks: Locks | undefined
-  readonly #name: string
+  readonly #name: () => string
   /** Asked for, and perhaps held. */
   #own: { readonly release: AbortController; readonly isTry: boolean; isHeld: boolean } | undefined
   #isWanted = false
 
-  constructor(locks: Locks | undefined, name: string) {
+  /** The name is asked for when the lock is used: it contains the conversation's id, and rendering must not make one. */
+  constructor(locks: Locks | undefined, name: () => string) {
     this.#locks = locks
     this.#name = name
   }
@@ -23,7 +24,7 @@ export class WorkLock {
     if (!this.#own?.isHeld) return this.#own?.isHeld ?? this.#ask({ ifAvailable: true })
     // A page that has begun to work meanwhile waits for it.
     const { pending = [] } = await this.#locks.query()
-    return !pending.some(({ name }) => name === this.#name)
+    return !pending.some(({ name }) => name === this.#name())
   }
 
   /** This page works from now on. If another one works too, the lock follows once that one is done. */
@@ -55,7 +56,7 @@ export class WorkLock {
         if (own.isHeld) return new Promise<void>((done) => signal.addEventListener('abort', () => done()))
       }
       // Browsers do not allow `signal` together with `ifAvailable`.
-      const asked = this.#locks?.request(this.#name, ifAvailable ? { ifAvailable } : { signal }, hold)
+      const asked = this.#locks?.request(this.#name(), ifAvailable ? { ifAvailable } : { signal }, hold)
       asked?.catch(() => {
         // Not released while it waited: the platform grants no locks here, for example to a frame with an opaque origin.
         if (!signal.aborted) this.#locks = undefined

@@ -1,4 +1,4 @@
-import { approvalView, type InitialThread, type Turn } from '@countersign/client'
+import { approvalView, type InitialThread, nextStep, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
 import { loadThread } from '@countersign/server'
 import { useChat } from '@countersign/solid'
@@ -25,9 +25,14 @@ export default function Page() {
   )
 }
 
-/** Each step of a reply has its own text. */
+/** Each step of a reply has its own text. Of a call it says why its answer was refused or did not arrive. */
 const textOf = (parts: Turn['parts']) =>
-  parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
+  parts
+    .flatMap((part) => {
+      if (part.type === 'text') return part.text
+      return (part.type === 'tool-call' && nextStep(part)?.message) || []
+    })
+    .join('\n')
 
 function Chat(props: { threadId: string; initialThread: InitialThread | undefined }) {
   const chat = useChat(() => ({ ...threads, ...props }))
