@@ -7,12 +7,11 @@ export type Locks = Pick<LockManager, 'request' | 'query'>
  */
 export class WorkLock {
   #locks: Locks | undefined
-  readonly #name: () => string
+  readonly #name: () => string // has the conversation's id, which rendering must not make
   /** Asked for, and perhaps held. */
   #own: { readonly release: AbortController; readonly isTry: boolean; isHeld: boolean } | undefined
   #isWanted = false
 
-  /** The name is asked for when the lock is used: it contains the conversation's id, and rendering must not make one. */
   constructor(locks: Locks | undefined, name: () => string) {
     this.#locks = locks
     this.#name = name
