@@ -79,7 +79,8 @@ function checkEntry(facts: Facts, run: ServedRun, entry: ResumeEntry): void {
   if (approval.token !== entry.metadata?.['countersign']?.token)
     violate(facts, 'consistent', `Request ${run.number} answers ${id} without its token.`)
   if (status === 'cancelled') {
-    if (answer) violate(facts, 'consistent', `Request ${run.number} cancels ${id}, which was answered.`)
+    if (answer && !answer.isWithdrawn)
+      violate(facts, 'consistent', `Request ${run.number} cancels ${id}, which was answered.`)
     return
   }
   if (!answer) {
