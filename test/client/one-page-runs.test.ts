@@ -407,3 +407,58 @@ test('P stop() while retry() finds out whether it may start client tools leaves 
   await until(() => two.client.getSnapshot().status !== 'executing')
   expect(ran).toEqual([])
 })
+
+test('P a client tool that another tab begins and ends while retry() loads the conversation runs once', async () => {
+  const { server, ran, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const one = page('one', local)
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  let isRetry = false
+  const two = page('two', local, async (request) => {
+    const response = await server.handle(request)
+    if (isRetry && request.method === 'GET') {
+      isRetry = false
+      one.client.setOptions({ tools: [free.client(() => ran.push('a in one'))] })
+      await one.client.retry()
+    }
+    return response
+  })
+  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  isRetry = true
+  await two.client.retry()
+  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  expect([ran, one.errors]).toEqual([['a in two'], ['thread-busy']])
+})
+
+test('P a client tool of a run that ends while another tab is opened runs once', async () => {
+  const { open, opened } = gate()
+  const { server, ran, page } = start(
+    Promise.resolve(),
+    async function* () {
+      yield calls('free', 'a')
+      await opened
+      yield finish
+    },
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const one = page('one', local)
+  void one.client.sendMessage('go')
+  await until(() => call(one, 'a') && local.texts.get('t')?.includes('openRun'))
+  let isOpened = false
+  const two = page('two', local, async (request) => {
+    const response = await server.handle(request)
+    if (isOpened) return response
+    isOpened = true
+    open()
+    await until(() => call(one, 'a')?.state === 'complete' && one.client.getSnapshot().status === 'ready')
+    return response
+  })
+  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in one'])
+})

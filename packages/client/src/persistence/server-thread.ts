@@ -82,6 +82,8 @@ export class ServerThread implements KeptThread {
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
   readonly #calls: OwnCalls
+  /** Has the lock while the conversation loads. */
+  #isHolding = false
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -172,12 +174,15 @@ export class ServerThread implements KeptThread {
     if (this.#isBusy) return false
     const before = this.#loaded
     // What another page of this browser has begun is not begun again, also if that page is gone.
-    await this.#thread.reload()
+    const isFree = await this.#withLock(async (isFree) => {
+      await this.#thread.reload()
+      return isFree !== false && (await this.#tryLock()) !== false
+    })
     // Something may have happened here meanwhile, such as `clearError()`.
     const isShown = this.#loaded !== before && this.#loaded === this.#shown
     const { run } = this.#loaded ?? {}
     // What a run that is open has not asked about yet may still need approval.
-    const isBusy = (run && !run.lapsed) || (await this.#tryLock()) === false
+    const isBusy = (run && !run.lapsed) || !isFree
     if (!isShown) this.#session.failed(notLoaded())
     else if (isBusy) this.#session.failed(worksElsewhere())
     return isShown && !isBusy
@@ -196,11 +201,27 @@ export class ServerThread implements KeptThread {
     return isFree
   }
 
+  /**
+   * Asks for the lock before anything is read, and keeps it until all of it is: what another page did in between would be neither in the storage nor in
+   * the response.
+   */
+  async #withLock<T>(load: (isFree: boolean | undefined) => Promise<T>): Promise<T> {
+    const isFree = await this.#tryLock()
+    this.#isHolding = isFree === true
+    try {
+      return await load(isFree)
+    } finally {
+      this.#isHolding = false
+      setTimeout(() => this.#holdLock())
+    }
+  }
+
   /** Holds the lock while a run or a client tool of this page is under way, or a message waits to be sent. */
   #holdLock(): void {
     const { executing, queue } = this.#session.state
     const isDisposed = this.#host.isUnused(1)
-    if ((this.#isOwnRun || executing.size > 0 || queue.length > 0) && !isDisposed) this.#lock.take()
+    const isWorking = this.#isOwnRun || executing.size > 0 || queue.length > 0
+    if ((isWorking || this.#isHolding) && !isDisposed) this.#lock.take()
     else this.#lock.release()
   }
 
@@ -213,7 +234,12 @@ export class ServerThread implements KeptThread {
     this.#thread.leaveIfUnused()
   }
 
-  async #load(): Promise<ThreadRecord | undefined> {
+  /** A page that works goes on where a reload has cut it off, as no other page may meanwhile. */
+  #load(): Promise<ThreadRecord | undefined> {
+    return this.#isTried ? this.#read() : this.#withLock((isFree) => this.#read(isFree))
+  }
+
+  async #read(wasFree?: boolean): Promise<ThreadRecord | undefined> {
     const { threadId } = this.#session
     const stored = await this.#local.load(threadId).catch((error: CountersignError) => {
       this.#session.failed(error)
@@ -234,7 +260,7 @@ export class ServerThread implements KeptThread {
     this.#loaded = loaded
     this.#isLoaded = true
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
-    const isAlone = (await this.#tryLock()) ?? isFirst
+    const isAlone = wasFree !== false && ((await this.#tryLock()) ?? isFirst)
     const own = together(this.#later, this.#own)
     const unsent = isAlone ? stored : isEmpty(own) ? undefined : own
     if (isFirst) this.#ownRun ??= unsent?.openRun
