@@ -9,13 +9,14 @@ import {
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
-import { type FetchOptions, fetchKinds, fetchResponse, fetchServerSentEvents } from './connections/fetch.js'
+import { type FetchOptions, fetchKinds, fetchServerSentEvents } from './connections/fetch.js'
 import { withGrants } from './connections/grants.js'
 import { withCountersignProps } from './connections/own-props.js'
 import { wait } from './connections/wait.js'
 import { checkKinds, invalidOption } from './kinds.js'
 import type { Persistence, Persistent } from './persistence/persistence.js'
-import { isResponse, ServerThread, type ServerThreadsShared } from './persistence/server-thread.js'
+import { ServerThread, type ServerThreadsShared } from './persistence/server-thread.js'
+import { isResponse, ThreadRoute } from './persistence/thread-route.js'
 import { type ReconnectOptions, reconnecting, reconnectKinds } from './reconnect.js'
 import { serverHistory } from './server-history.js'
 import { webStorage } from './web-storage.js'
@@ -86,14 +87,16 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
   const place = String(url)
   const stream = fetchServerSentEvents(place, { ...fetching, rejoin: true })
   const events = reconnecting(stream, { attempts, delay, heartbeat })
+  const route = new ThreadRoute(place, options)
   const unsent = local === undefined ? localStorageIfAny() : local || inMemory()
   const shared: ServerThreadsShared = {
     replaced: new Map(),
     shown: new Set(),
     locks: globalThis.navigator?.locks,
+    place,
   }
   const sending = withReplaced(serverHistory(events), shared)
-  const connection = waitWhileBusy(stopOnServer(sending, place, options), busyFor)
+  const connection = waitWhileBusy(stopOnServer(sending, route), busyFor)
   return {
     connection: grants === undefined ? connection : withGrants(connection, grants, options),
     persistence: {
@@ -109,7 +112,7 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
             'tabs',
             'left out: with serverThreads, tabs share the conversation on the server',
           )
-        return new ServerThread(session, host, place, options, unsent, shared, { pollEvery, timeout })
+        return new ServerThread(session, host, route, unsent, shared, { pollEvery, timeout })
       },
       async showVersion(threadId, messageId) {
         const thread = [...shared.shown].find((one) => one.threadId === threadId)
@@ -135,17 +138,14 @@ function withReplaced(connection: Connection, { replaced }: ServerThreadsShared)
 }
 
 /** A run that the user stops is stopped on the server as well, which could otherwise not tell it from a broken connection. */
-function stopOnServer(connection: Connection, url: string, options: FetchOptions): Connection {
+function stopOnServer(connection: Connection, route: ThreadRoute): Connection {
   async function* stoppable(
     run: RunCursor,
     { signal, headers }: ConnectOptions,
     stream: AsyncIterable<unknown>,
   ) {
-    const { threadId, runId } = run
-    const query = `${url.includes('?') ? '&' : '?'}${new URLSearchParams({ threadId, runId })}`
-    const asked = { method: 'DELETE', headers, keepalive: true }
     // If that fails, the run ends by itself, as without a reader.
-    const stop = () => void fetchResponse(url + query, options, asked).catch(() => {})
+    const stop = () => void route.stop(run.threadId, run.runId, headers).catch(() => {})
     signal.addEventListener('abort', stop)
     try {
       yield* stream

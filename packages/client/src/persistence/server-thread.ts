@@ -1,8 +1,6 @@
 import {
   CountersignError,
   getCountersignMetadata,
-  isCountersignError,
-  isRecord,
   type Message,
   readMessages,
   type ThreadRecord,
@@ -10,27 +8,15 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
-import { type FetchOptions, fetchResponse } from '../connections/fetch.js'
 import { LeftUnsent } from './left-unsent.js'
 import { OwnCalls } from './own-calls.js'
-import type {
-  ChangeRecord,
-  InitialThread,
-  KeptSession,
-  KeptThread,
-  Persistence,
-  ThreadHost,
-} from './persistence.js'
+import type { InitialThread, KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
 import { type Replaced, Replacement } from './replacement.js'
-import { hasFailed, isEmpty, nothing, together, unsentOf, without, withUnsent } from './server-record.js'
+import { hasFailed, withUnsent } from './server-record.js'
 import { Thread } from './thread.js'
+import type { LoadedThread, ThreadRoute } from './thread-route.js'
+import { Unsent } from './unsent.js'
 import { type Locks, WorkLock } from './work-lock.js'
-
-/** The response of `threadResponse`, as far as it is used. */
-interface LoadedThread extends Omit<InitialThread, 'messages'> {
-  readonly messages: readonly Message[]
-  readonly parents?: readonly (string | null)[] | undefined
-}
 
 /** What the conversations of one `serverThreads` share. */
 export interface ServerThreadsShared {
@@ -39,6 +25,8 @@ export interface ServerThreadsShared {
   /** The conversations that a page shows. */
   readonly shown: Set<ServerThread>
   readonly locks: Locks | undefined
+  /** Names the locks. */
+  readonly place: string
 }
 
 export interface ServerThreadLimits {
@@ -55,10 +43,9 @@ export class ServerThread implements KeptThread {
   readonly #session: KeptSession
   readonly #host: ThreadHost
   readonly #thread: Thread
-  readonly #url: string
-  readonly #options: FetchOptions
+  readonly #route: ThreadRoute
   readonly #pollEvery: number
-  readonly #local: Persistence
+  readonly #unsent: Unsent
   readonly #shared: ServerThreadsShared
   /** What was loaded last; undefined for a conversation that the server does not have. */
   #loaded: LoadedThread | undefined
@@ -73,11 +60,6 @@ export class ServerThread implements KeptThread {
   /** Whether the conversation was tried to load, and whether that succeeded. */
   #isTried = false
   #isLoaded = false
-  /** What was found in `local` last, and what of it is this page's: pages of one browser share it, and each removes only its own. */
-  #stored = nothing
-  #own = nothing
-  /** Stored answers to requests of the open run: they can be shown when it has ended, and are kept until then. */
-  #later = nothing
   readonly #lock: WorkLock
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
@@ -92,19 +74,17 @@ export class ServerThread implements KeptThread {
   constructor(
     session: KeptSession,
     host: ThreadHost,
-    url: string,
-    options: FetchOptions,
+    route: ThreadRoute,
     local: Persistence,
     shared: ServerThreadsShared,
     { pollEvery, timeout }: ServerThreadLimits,
   ) {
     this.#session = session
     this.#host = host
-    this.#url = `${url}${url.includes('?') ? '&' : '?'}`
-    this.#options = options
-    this.#local = local
+    this.#route = route
+    this.#unsent = new Unsent(local)
     this.#shared = shared
-    this.#lock = new WorkLock(shared.locks, () => `countersign-unsent:${url} ${session.threadId}`)
+    this.#lock = new WorkLock(shared.locks, () => `countersign-unsent:${shared.place} ${session.threadId}`)
     this.#replacement = new Replacement(session.state, shared.replaced)
     this.#left = new LeftUnsent(session)
     this.#calls = new OwnCalls()
@@ -118,10 +98,10 @@ export class ServerThread implements KeptThread {
     this.#pollEvery = pollEvery
     const storage = {
       load: () => this.#load(),
-      save: (_: string, record: ThreadRecord) => this.#save(record),
+      save: (threadId: string, record: ThreadRecord) => this.#unsent.save(threadId, record, this.#left),
       restored: () => {
         this.#shown = this.#loaded
-        this.#own = this.#stored
+        this.#unsent.shown()
         this.#replacement.loaded(this.#loaded?.messages ?? [])
         this.#left.loaded(this.#loaded?.messages ?? [])
         const { run } = this.#loaded ?? {}
@@ -241,7 +221,7 @@ export class ServerThread implements KeptThread {
 
   async #read(wasFree?: boolean): Promise<ThreadRecord | undefined> {
     const { threadId } = this.#session
-    const stored = await this.#local.load(threadId).catch((error: CountersignError) => {
+    const stored = await this.#unsent.load(threadId).catch((error: CountersignError) => {
       this.#session.failed(error)
       return undefined
     })
@@ -261,10 +241,8 @@ export class ServerThread implements KeptThread {
     this.#isLoaded = true
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
     const isAlone = wasFree !== false && ((await this.#tryLock()) ?? isFirst)
-    const own = together(this.#later, this.#own)
-    const unsent = isAlone ? stored : isEmpty(own) ? undefined : own
+    const unsent = this.#unsent.take(stored, isAlone)
     if (isFirst) this.#ownRun ??= unsent?.openRun
-    this.#stored = unsent ?? nothing
     if (!loaded && !unsent) return undefined
     const { messages = [], run } = loaded ?? {}
     // A run that was recovered leaves its mark: the reply was cut off.
@@ -276,29 +254,17 @@ export class ServerThread implements KeptThread {
     const shown = isRejoined || ofRun.size === 0 ? before : fromAGUIMessages(messages)
     const known = new Set(shown.map(({ id }) => id))
     const isLater = ({ id, role }: UIMessage) => isRejoined && role !== 'user' && !known.has(id)
-    this.#later = { ...nothing, messages: unsent?.messages.filter(isLater) ?? [] }
-    // A save removes only what is this page's.
-    if (unsent) this.#stored = without(unsent, this.#later)
+    this.#unsent.postpone(unsent?.messages.filter(isLater) ?? [])
     const state = isRejoined ? 'open' : run?.lapsed || isCut ? 'cut' : 'none'
     const warn = (message: string) => this.#session.warn(message)
     return withUnsent({ messages: shown, before: before.length, run: state }, unsent, warn)
-  }
-
-  async #save(record: ThreadRecord): Promise<void> {
-    const { threadId } = this.#session
-    const shown = this.#left.with(unsentOf(record))
-    await update(this.#local, threadId, (stored) => {
-      const unsent = stored ? together(without(stored, this.#own), shown) : shown
-      return isEmpty(unsent) ? undefined : unsent
-    })
-    this.#own = shown
   }
 
   /** The run that is open on the server and can be rejoined here. */
   get #openRun(): string | undefined {
     const { run, messages = [] } = this.#loaded ?? {}
     // Its reply would have to stand before the failed message, which waits for its user.
-    if (hasFailed(this.#stored, messages)) return undefined
+    if (hasFailed(this.#unsent.found, messages)) return undefined
     return run && !run.lapsed && this.#isToRejoin(run.runId) ? run.runId : undefined
   }
 
@@ -312,31 +278,16 @@ export class ServerThread implements KeptThread {
       this.#isBehind = true
       return this.#thread.reload()
     }
-    if (isEmpty(this.#later)) return
+    if (!this.#unsent.hasLater) return
     this.#isBehind = true
     await this.#look()
   }
 
-  /** `undefined`: the server has no such conversation. With `since`, only the messages of later versions. */
   async #fetch(since?: number): Promise<LoadedThread | undefined> {
     const { threadId, headers, options } = this.#session
     // A new conversation, in which nothing was said yet.
     if (options.threadId === undefined && this.#lastRun === undefined) return undefined
-    // Browsers report a 404 in the console.
-    const query = new URLSearchParams({ threadId, unknown: '204' })
-    if (since !== undefined) query.set('since', `${since}`)
-    try {
-      const asked = { method: 'GET', headers: { ...headers, accept: 'application/json' } }
-      const response = await fetchResponse(this.#url + query, this.#options, asked)
-      if (response.status === 204) return undefined
-      const loaded: unknown = await response.json().catch(() => undefined)
-      if (isLoadedThread(loaded)) return loaded
-      const message = `The response to "${this.#url + query}" is not a conversation. Check that the route handles GET with \`threadResponse\`.`
-      throw new CountersignError('persistence-unavailable', message)
-    } catch (error) {
-      if (isResponse(error, 404, 'thread-unknown')) return undefined
-      throw error
-    }
+    return this.#route.load(threadId, headers, since)
   }
 
   /** Looks regularly, and when the user returns, whether something has changed elsewhere. Returns a function that ends it. */
@@ -379,8 +330,7 @@ export class ServerThread implements KeptThread {
     if (this.#isBusy)
       throw new CountersignError('thread-busy', 'Wait for the end of the run, or stop it first.')
     const { threadId, headers } = this.#session
-    const query = new URLSearchParams({ threadId, messageId })
-    await fetchResponse(this.#url + query, this.#options, { method: 'PATCH', headers })
+    await this.#route.show(threadId, messageId, headers)
     await this.#thread.reload()
   }
 
@@ -422,29 +372,10 @@ function notLoaded(): CountersignError {
   return new CountersignError('persistence-unavailable', message)
 }
 
-async function update(local: Persistence, threadId: string, change: ChangeRecord): Promise<void> {
-  if (local.update) return local.update(threadId, change)
-  const stored = await local.load(threadId)
-  const next = change(stored)
-  if (next) await local.save(threadId, next)
-  else if (stored) await local.remove(threadId)
-}
-
 function place({ content }: Message, parent: string | null): string {
   return JSON.stringify([parent, content])
 }
 
 async function withAGUIMessages(thread: InitialThread): Promise<LoadedThread> {
   return { ...thread, messages: toAGUIMessages(thread.messages) }
-}
-
-function isLoadedThread(value: unknown): value is LoadedThread {
-  return isRecord(value) && typeof value.version === 'number' && Array.isArray(value.messages)
-}
-
-/** Whether it is a response of the server's route for conversations, with that status and code. */
-export function isResponse(error: unknown, status: number, code: string): boolean {
-  return (
-    isCountersignError(error) && error.data.status === status && `${error.data.body}`.includes(`"${code}"`)
-  )
 }
