@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import ts from 'typescript'
 import type { Block } from './markdown.js'
 
 const root = join(import.meta.dirname, '../..')
@@ -83,34 +82,24 @@ function writeConfig(folder: string, framework: Framework): void {
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
 }
 
-/** What the compiler of TypeScript says about a folder of blocks. */
-export function problemsIn(folder: string): readonly string[] {
-  const file = join(folder, 'tsconfig.json')
-  const { config } = ts.readConfigFile(file, ts.sys.readFile)
-  const { options, fileNames } = ts.parseJsonConfigFileContent(config, ts.sys, folder)
-  const program = ts.createProgram(fileNames, options)
-  // only in the blocks: the sources have their own check
-  const files = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(folder))
-  return files.flatMap((source) => {
-    const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]
-    return found.map(({ start = 0, messageText }) => {
-      const place = `${source.fileName.slice(folder.length + 1)}:${lineOf(source, start)}`
-      return `${place} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
-    })
-  })
+const tsc = 'scripts/node_modules/typescript/bin/tsc'
+const checkers = {
+  react: [tsc, '-p', 'tsconfig.json'],
+  solid: [tsc, '-p', 'tsconfig.json'],
+  vue: ['examples/vue/node_modules/vue-tsc/bin/vue-tsc.js', '-p', 'tsconfig.json'],
+  svelte: [
+    'examples/svelte/node_modules/svelte-check/bin/svelte-check',
+    ...['--tsconfig', 'tsconfig.json', '--output', 'machine'],
+  ],
 }
 
-function lineOf(file: ts.SourceFile, start: number): number {
-  return file.getLineAndCharacterOfPosition(start).line + 1
-}
-
-/** What a framework's own checker prints about a folder of blocks; `''` where it finds nothing wrong. */
-export function complaintsOf(checker: 'vue-tsc' | 'svelte-check', folder: string): Promise<string> {
-  const framework = checker === 'vue-tsc' ? 'vue' : 'svelte'
-  const bin = join(root, 'examples', framework, 'node_modules/.bin', checker)
-  const args =
-    checker === 'vue-tsc' ? ['-p', 'tsconfig.json'] : ['--tsconfig', 'tsconfig.json', '--output', 'machine']
+/** What the checker of a framework's files prints about its blocks, in a process of its own; `''` where it finds nothing wrong. */
+export function complaintsAbout(framework: Framework, folder: string): Promise<string> {
+  const [checker = '', ...args] = checkers[framework]
   return new Promise((resolve) => {
-    execFile(bin, args, { cwd: folder }, (error, stdout, stderr) => resolve(error ? stdout + stderr : ''))
+    const options = { cwd: join(folder, framework) }
+    execFile(process.execPath, [join(root, checker), ...args], options, (error, stdout, stderr) =>
+      resolve(error ? stdout + stderr : ''),
+    )
   })
 }
