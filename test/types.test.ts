@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '..')
 /** What the type checker alone reads, and the lines of the specification that hold when it finds nothing wrong there. */
 const readByTheChecker = {
   'packages/core/test/types.test-d.ts':
-    'S4.33-S4.36 the shapes of messages, calls, approvals and snapshots; H29 of tools that only throw, and of the subject',
+    'S4.33-S4.36 the shapes of messages, calls, approvals and snapshots; F55 H29 of tools that only throw, and of the subject',
   'packages/server/test/prompt.test-d.ts':
     'S0.17-S0.18 S0.22-S0.24 the parts of prompts and the unions they belong to',
   'packages/core/test/tools-streaming.test-d.ts': 'the types of tools that stream',
