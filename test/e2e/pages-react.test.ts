@@ -1,4 +1,4 @@
 import { full } from '../full.js'
-import { describePage, withoutLooks } from './page-script.js'
+import { describePage, onePage } from './page-script.js'
 
-describePage('react', full ? undefined : withoutLooks)
+describePage('react', full ? undefined : onePage)
