@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { proseOf, writtenPages } from './markdown.js'
 
@@ -48,6 +50,26 @@ test('the list knows the sentences that it was made for', () => {
   ])
   expect(problemsOf('The person answers the question.')).toHaveLength(2)
   expect(problemsOf('Batches events from one network read into a single notification.')).toEqual([])
+})
+
+test('no comment, name or message in the sources uses the private words of the project', () => {
+  const packages = join(import.meta.dirname, '../../packages')
+  const files = readdirSync(packages)
+    .filter((name) => existsSync(join(packages, name, 'src')))
+    .flatMap((name) =>
+      readdirSync(join(packages, name, 'src'), { recursive: true }).map((file) => `${name}/src/${file}`),
+    )
+    .filter((file) => /\.(?:tsx?|svelte)$/.test(file))
+  expect(files.length).toBeGreaterThan(100)
+  const lines = files.flatMap((file) =>
+    readFileSync(join(packages, file), 'utf8')
+      .split('\n')
+      .map((line) => ({ file, line })),
+  )
+  const found = lines.flatMap(({ file, line }) =>
+    problemsOf(line).map((problem) => `${file}: ${problem} in: ${line.trim()}`),
+  )
+  expect(found).toEqual([])
 })
 
 test('no page uses the private words of the project', () => {

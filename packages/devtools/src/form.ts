@@ -29,7 +29,7 @@ export type RecordedEnd =
   | Exclude<RunEnd, { readonly type: 'failed' }>
   | { readonly type: 'failed'; readonly error: RecordedError; readonly resumable?: boolean }
 
-/** A local step of the machine, as plain JSON. */
+/** A local event, as plain JSON. */
 export type RecordedStep =
   | Exclude<LocalEvent, { readonly type: 'run-closed' | 'failed' }>
   | { readonly type: 'run-closed'; readonly end: RecordedEnd }

@@ -20,7 +20,7 @@ export interface PartialValue {
 
 /**
  * Writes JSON text from values that arrive one by one with their paths, depth first, as Vertex AI streams
- * arguments. Emitted text cannot be taken back, so a container that was left cannot be reopened.
+ * arguments. Emitted text is final, so a container that was left cannot be reopened.
  */
 export class JsonWriter {
   readonly #containers: OpenContainer[] = [{ close: '}', written: new Set() }]
@@ -111,6 +111,6 @@ function failedPath(path: string): never {
 }
 
 function outOfOrder(path: string): CountersignError {
-  const message = `The provider placed an argument at ${path}, which it had left already: what was streamed cannot be taken back.`
+  const message = `The provider placed an argument at ${path}, which it had left already: what was streamed is final.`
   return new CountersignError('model-failed', message, { path })
 }

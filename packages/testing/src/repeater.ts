@@ -10,15 +10,15 @@ export class Repeater {
   readonly #tools = new Map<string, (entry: { output: unknown } | { error: { message: string } }) => void>()
   readonly #answers = new Map<string, () => void>()
   /** By approval id, whether each delivery of its answer was returned. */
-  readonly #fates = new Map<string, boolean[]>()
+  readonly #returns = new Map<string, boolean[]>()
   #stream: Stream | undefined
 
   constructor(entries: readonly TimelineEntry[]) {
     const steps = entries.flatMap((entry) => ('step' in entry && entry.step ? [entry.step] : []))
     for (const step of steps) {
       if (step.type === 'answer-sent')
-        this.#fates.set(step.approvalId, [...(this.#fates.get(step.approvalId) ?? []), false])
-      if (step.type === 'answer-returned') this.#fates.get(step.approvalId)?.splice(-1, 1, true)
+        this.#returns.set(step.approvalId, [...(this.#returns.get(step.approvalId) ?? []), false])
+      if (step.type === 'answer-returned') this.#returns.get(step.approvalId)?.splice(-1, 1, true)
     }
     const rejoins = steps.some(
       (step) => step.type === 'run-closed' && step.end.type === 'failed' && step.end.resumable,
@@ -28,7 +28,7 @@ export class Repeater {
         this.requests.push(input)
         return this.#open()
       },
-      ...(this.#fates.size > 0 && { answer: ({ resume }) => this.#deliver(resume[0]?.interruptId ?? '') }),
+      ...(this.#returns.size > 0 && { answer: ({ resume }) => this.#deliver(resume[0]?.interruptId ?? '') }),
       ...(rejoins && { rejoin: () => this.#open() }),
     }
   }
@@ -79,7 +79,7 @@ export class Repeater {
   }
 
   #deliver(id: string): Promise<void> {
-    if (!this.#fates.get(id)?.shift()) return Promise.resolve()
+    if (!this.#returns.get(id)?.shift()) return Promise.resolve()
     return new Promise((_, reject) => {
       const error = { code: 'approval-stale', message: 'The recorded run did not take it.' } as const
       this.#answers.set(id, () => reject(toError(error)))

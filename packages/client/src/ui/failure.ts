@@ -15,7 +15,7 @@ export interface Notice extends FailureWords {
 const words = (title: string, text: string): FailureWords => ({ title, text })
 
 const lost: Notice = {
-  ...words('The connection was lost', 'Reconnecting. The reply goes on by itself.'),
+  ...words('The connection was lost', 'Reconnecting. The reply continues on its own.'),
   isFailure: false,
 }
 const offline: Notice = { ...lost, text: 'You are offline. The reply goes on once you are online again.' }

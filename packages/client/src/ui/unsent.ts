@@ -18,7 +18,7 @@ const unknown: UnsentNotice = {
   action: 'Send it again',
 }
 
-/** Whether the last reply may be regenerated. That would drop an unsent answer of the user, or an open question. */
+/** Whether the last reply may be regenerated. That would drop an unsent answer of the user, or an open request. */
 export function mayAnswerAgain(chat: ChatSnapshot): boolean {
   return chat.status === 'ready' && chat.interrupts.length === 0 && unsentIn(chat) === undefined
 }

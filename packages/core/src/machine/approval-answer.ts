@@ -97,7 +97,7 @@ export function reopen(state: ChatState, call: CallDraft): boolean {
   return true
 }
 
-/** Whether an answer can be taken back: no request has carried it, so no server can have it. */
+/** Whether an answer can be withdrawn: no request has carried it, so no server can have it. */
 export function canWithdraw(state: ChatState, call: CallDraft): boolean {
   const { approved, delivery, sentIn, problem } = call.approval ?? {}
   const isUnsent = call.state === 'approval-responded' && delivery === 'waiting' && state.unsent.has(call)

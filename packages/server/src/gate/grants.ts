@@ -262,7 +262,7 @@ export async function takeDenialsBack(
       'only' in which || (terms?.approvals?.includes(approvalId) && id !== which.except?.id)
     for (const { id } of stored.filter(isVoid)) await ledger.revoke({ owner, id, approvalId })
   } catch (error) {
-    settings.warn('A standing denial could not be taken back; it counts.', error)
+    settings.warn('A standing denial could not be removed; it counts.', error)
   }
 }
 

@@ -133,17 +133,17 @@ function find(one: string, text: string, found: (at: number) => void): void {
   if (one.length > text.length) return
   /** For each start of `one`, how long the longest of its ends is that is a start as well. */
   const ends = [0]
-  const goOn = (same: number, code: number): number => {
+  const lengthen = (same: number, code: number): number => {
     let left = same
     while (left > 0 && one.charCodeAt(left) !== code) left = ends[left - 1] ?? 0
     return one.charCodeAt(left) === code ? left + 1 : 0
   }
   for (let at = 1, same = 0; at < one.length; at++) {
-    same = goOn(same, one.charCodeAt(at))
+    same = lengthen(same, one.charCodeAt(at))
     ends.push(same)
   }
   for (let at = 0, same = 0; at < text.length; at++) {
-    same = goOn(same, text.charCodeAt(at))
+    same = lengthen(same, text.charCodeAt(at))
     if (same === one.length) found(at + 1 - same)
   }
 }

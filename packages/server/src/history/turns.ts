@@ -41,7 +41,7 @@ export function turnwise<Item, With = undefined>(
     return found
   }
 
-  /** The items before the message `end` of the user; undefined if they are not to be remembered. */
+  /** The items before the message `end` of the user; undefined if they must not be remembered. */
   function before(history: readonly Message[], end: number, more: With): readonly Item[] | undefined {
     const last = history[end - 1]
     if (last === undefined) return undefined

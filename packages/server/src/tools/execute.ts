@@ -99,7 +99,7 @@ async function runOnce(run: ToolRun, signal: AbortSignal, over: AbortSignal): Pr
   // Not async: what is wrong with a part is thrown at once, also to a tool that does not await it.
   const write: ToolContext['write'] = (part) => (over.aborted ? Promise.resolve() : run.write(part))
   const stops = anySignal([signal, over])
-  // The question's schema returns a value of its own type.
+  // The schema of the elicitation returns a value of its own type.
   const ask = (question: ToolQuestion) => run.ask(question, stops) as Promise<ToolReply<never>>
   const value = await run.tool.execute(copyOf(run.input) as never, {
     ...run.context,
