@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { full } from '../full.js'
 import { complaintsAbout, isCode, writeBlocks } from './code.js'
 import { blocksOf, writtenPages } from './markdown.js'
 
@@ -20,8 +21,12 @@ test('no page shows a file twice', () => {
 test.concurrent.for([
   ['in TypeScript or JavaScript, with React where it has elements', 'react'],
   ['for Solid', 'solid'],
-  ['for Vue', 'vue'],
-  ['for Svelte', 'svelte'],
+  ...(full
+    ? ([
+        ['for Vue', 'vue'],
+        ['for Svelte', 'svelte'],
+      ] as const)
+    : []),
 ] as const)('every block %s compiles under strict settings', async ([, framework], { expect }) => {
   expect(await complaintsAbout(framework, folder)).toBe('')
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { full } from '../full.js'
+import { full, fullTest } from '../full.js'
 import { busyBeforeClick } from './busy.js'
 import { type ChatPage, demoServer, launchBrowser, openTab } from './demo.js'
 import { startWire, type Wire } from './wire.js'
@@ -171,27 +171,30 @@ test('E.8 a reload with one request pending and one answered but unsent: both ar
   }
 })
 
-test('an answer that was not sent is told of after a reload, and goes out when the person says so', async () => {
-  const { open, mails } = await begin()
-  const chat = await open()
-  await chat.send(mailing)
-  await chat.request(mailTo).waitFor()
-  await chat.settled()
-  await chat.page.route('**/api/chat', (route) => route.abort('connectionrefused'), { times: 1 })
-  await approveOnce(chat.request(mailTo))
-  await chat.page.getByRole('alert').waitFor()
-  await sleep(300)
-  await chat.page.reload()
-  await chat.page.getByText('Your answer has not been sent').waitFor()
-  await chat.screenshot('reload-unsent')
-  await sleep(300)
-  expect(await mails(), 'nothing runs by itself').toEqual([])
-  await chat.page.getByRole('button', { name: 'Send it' }).click()
-  await isDone(chat)
-  await chat.settled()
-  expect(await mails()).toHaveLength(1)
-  expect(await chat.page.getByText('Your answer').count()).toBe(0)
-})
+fullTest(
+  'an answer that was not sent is told of after a reload, and goes out when the person says so',
+  async () => {
+    const { open, mails } = await begin()
+    const chat = await open()
+    await chat.send(mailing)
+    await chat.request(mailTo).waitFor()
+    await chat.settled()
+    await chat.page.route('**/api/chat', (route) => route.abort('connectionrefused'), { times: 1 })
+    await approveOnce(chat.request(mailTo))
+    await chat.page.getByRole('alert').waitFor()
+    await sleep(300)
+    await chat.page.reload()
+    await chat.page.getByText('Your answer has not been sent').waitFor()
+    await chat.screenshot('reload-unsent')
+    await sleep(300)
+    expect(await mails(), 'nothing runs by itself').toEqual([])
+    await chat.page.getByRole('button', { name: 'Send it' }).click()
+    await isDone(chat)
+    await chat.settled()
+    expect(await mails()).toHaveLength(1)
+    expect(await chat.page.getByText('Your answer').count()).toBe(0)
+  },
+)
 
 /** What the person does who comes back: sends what was not sent, answers what is still asked. */
 async function finishUp(chat: ChatPage) {
@@ -231,27 +234,30 @@ test('the tab is closed during a continuation: whoever comes back finds everythi
   console.log(`after coming back: ${[...seen].join('; ')}`)
 })
 
-test('a tab closes during the continuation of its answer while another is open: the other shows the outcome', async () => {
-  for (const place of ['the click', ...places]) {
-    const { open, mails, during, wire } = await begin()
-    const first = await open()
-    await first.send(mailing)
-    await first.request(mailTo).waitFor()
-    await first.settled()
-    const second = await open(first)
-    await second.request(mailTo).waitFor()
-    const approving = () => approveOnce(first.request(mailTo))
-    await (place === 'the click' ? approving() : during(place, approving))
-    await first.page.close()
-    wire.release()
-    await finishUp(second)
-    expect(await mails(), `closed after ${place}`).toHaveLength(1)
-    expect(await second.cards('send_email').count()).toBe(1)
-    await second.send('hello')
-    await second.page.locator('.prose').filter({ hasText: 'Ask for something' }).waitFor()
-    expect(second.complaints).toEqual([])
-  }
-})
+fullTest(
+  'a tab closes during the continuation of its answer while another is open: the other shows the outcome',
+  async () => {
+    for (const place of ['the click', ...places]) {
+      const { open, mails, during, wire } = await begin()
+      const first = await open()
+      await first.send(mailing)
+      await first.request(mailTo).waitFor()
+      await first.settled()
+      const second = await open(first)
+      await second.request(mailTo).waitFor()
+      const approving = () => approveOnce(first.request(mailTo))
+      await (place === 'the click' ? approving() : during(place, approving))
+      await first.page.close()
+      wire.release()
+      await finishUp(second)
+      expect(await mails(), `closed after ${place}`).toHaveLength(1)
+      expect(await second.cards('send_email').count()).toBe(1)
+      await second.send('hello')
+      await second.page.locator('.prose').filter({ hasText: 'Ask for something' }).waitFor()
+      expect(second.complaints).toEqual([])
+    }
+  },
+)
 
 test('offline before an answer is sent: the page says so, and retry sends it once', async () => {
   const { open, mails, wire } = await begin()
@@ -274,7 +280,7 @@ test('offline before an answer is sent: the page says so, and retry sends it onc
   expect(await chat.cards('send_email').count()).toBe(1)
 })
 
-test('offline during a continuation: the page reconnects by itself, and the tool ran once', async () => {
+fullTest('offline during a continuation: the page reconnects by itself, and the tool ran once', async () => {
   for (const place of places) {
     const { open, mails, during, wire } = await begin()
     const chat = await open()
