@@ -147,7 +147,8 @@ async function decideStart(scope: RunScope, claim: Claim, claimed: ClaimedCall):
   const gives = mandate !== undefined && !mayHaveRun && hash === approvedPreview && !scope.leave.aborted
   if (gives && (await grantAnswered(scope, claimed)) === 'exceeded') return stale(USED_UP)
   const ended = async (start: Start) => {
-    if (gives) await returnUse(scope, call, verdict.approvalId)
+    // An idempotent call may yet start by the same answer, which is not counted again.
+    if (gives && !call.tool.idempotent) await returnUse(scope, call, verdict.approvalId)
     return start
   }
   const renewed = now()

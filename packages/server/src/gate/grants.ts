@@ -199,7 +199,8 @@ async function grantRequest(
   if (mandate !== undefined) {
     const tool = { toolName: call.name, toolServer: call.tool.toolServer }
     const request = await mandateRequest({ owner, threadId: scope.threadId, ...tool }, mandate, approvalId)
-    return { ...request, call: await mandateCall(scope, call, approvalId), askedAt: record?.issuedAt }
+    const terms = request.terms && { ...request.terms, chosenAt: answer.at }
+    return { ...request, terms, call: await mandateCall(scope, call, approvalId), askedAt: record?.issuedAt }
   }
   const isSession = answer.decision === 'approve' && answer.scope === 'session'
   return isSession ? grantKey(scope, owner, call) : undefined

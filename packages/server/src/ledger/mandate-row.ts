@@ -115,7 +115,8 @@ export function addMandate(
 ): readonly MandateGrant[] | 'exceeded' | undefined {
   const { approvalId } = grant.terms
   const same = mandates.find((one) => one.scopeKey === grant.scopeKey && now < one.expiresAt)
-  if (same !== undefined && same.terms.approvalId !== approvalId && askedAt <= same.grantedAt) {
+  const chosenAt = same?.terms.chosenAt ?? same?.grantedAt ?? 0
+  if (same !== undefined && same.terms.approvalId !== approvalId && askedAt <= chosenAt) {
     if (call === undefined || !meetsAll(call.input, same.terms.where)) return undefined
     if (same.terms.recent.some(([key]) => key === call.callKey)) return undefined
     const more = applies(same, call, now) ? charged(same, call, now) : undefined

@@ -1,7 +1,13 @@
-import { grantsResponse, type MandateOffer, memoryLedger, statelessLedger } from '@countersign/server'
+import {
+  grantsResponse,
+  type Ledger,
+  type MandateOffer,
+  memoryLedger,
+  statelessLedger,
+} from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import { answer, collect, input, refusals } from '../support.js'
+import { answer, collect, input, refusals, results } from '../support.js'
 import { bill, offers, openChat } from './chat.js'
 
 const choose = (mandate: string) => ({ approved: true, mandate })
@@ -141,6 +147,50 @@ test('W7 if the reply of the ledger is lost, the use is given back, and approval
   expect((await chat.propose([bill(20)])).asked.length).toBe(1)
   expect(chat.runs).toEqual([bill()])
   expect(await chat.list()).toMatchObject([{ usesLeft: 2, terms: { used: 1, spent: 50 } }])
+})
+
+test('W9 a use of a call that may be tried again is not given back: what starts never exceeds the budget', async () => {
+  const memory = memoryLedger()
+  let isDown = false
+  const ledger: Ledger = {
+    ...memory,
+    id: memory.id,
+    renew: async (...asked) => {
+      if (isDown) throw new Error('connection reset')
+      return memory.renew(...asked)
+    },
+  }
+  const chat = openChat({ ledger, tool: { idempotent: true } })
+  const { asked } = await chat.propose([bill(150)])
+  const history = chat.history()
+  const send = async () => {
+    const resume = asked.map((one) => answer(one, choose('acme')))
+    return results(await collect(chat.agent, input(history, { resume }), { context: { subject: 'ann' } }))
+  }
+  isDown = true
+  expect(await send()).toMatchObject([{ own: { code: 'interrupted' } }])
+  expect(chat.runs).toEqual([])
+  isDown = false
+  expect(await send()).toMatchObject([{ content: { done: 'pay' } }])
+  expect(await chat.list()).toMatchObject([{ usesLeft: 2, terms: { used: 1, spent: 150 } }])
+  expect((await chat.propose([bill(51)])).asked.length).toBe(1)
+  expect(chat.runs).toEqual([bill(150)])
+})
+
+test('W9 a mandate that is chosen for two open requests is one, also if the ledger has another clock', async () => {
+  for (const ahead of [-5_000, 5_000]) {
+    let time = 1e12
+    const chat = openChat({ ledger: memoryLedger({ now: () => time - ahead }), now: () => time })
+    const asked = await chat.propose([bill(150), bill(150)])
+    time += 2_000
+    await chat.reply(asked, choose('acme'))
+    expect(chat.runs).toEqual([bill(150)])
+    expect(await chat.list()).toMatchObject([{ terms: { spent: 150 } }])
+    // Asked after it was given, it starts anew.
+    time += 2_000
+    await chat.reply(await chat.propose([bill(190)]), choose('acme'))
+    expect(await chat.list()).toMatchObject([{ terms: { spent: 190 } }])
+  }
 })
 
 test('W8 W10 a budget counts exactly, takes only amounts in its unit, and asks about a call above the rest', async () => {
