@@ -267,7 +267,10 @@ function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
 }
 
 /** The user's options. Without a subject a session has no owner, so only `once` is offered. */
-export function optionsOf({ owner }: RunScope, scopes: readonly ApprovalScope[]): readonly ApprovalOption[] {
+export function optionsOf(
+  { owner }: Pick<RunScope, 'owner'>,
+  scopes: readonly ApprovalScope[],
+): readonly ApprovalOption[] {
   const shown = owner === null ? scopes.filter((option) => option !== 'session') : scopes
   return ['deny', ...(shown.length === 0 ? (['once'] as const) : shown)]
 }
