@@ -187,15 +187,17 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     async grant(request) {
       return store.update<GrantResult>(request.owner, [keyOf(request), REVISION], ([row, stored], now) => {
         const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
-        if (isRevoked) return { result: { status: 'revoked' } }
         const grant = newGrant(request, now, grantTtl)
+        // What is still in force counts the call all the same.
+        if (isRevoked && !(isMandate(grant) && grant.approved)) return { result: REVOKED }
         // A copy: what is cached is decided by.
         const result = { status: 'granted', grant: copyOf(grant) } as const
         if (!isMandate(grant)) return { result, row: grantRow(grant), newest: maxGrants }
         if (grant.approved) {
-          const left = addMandate(mandatesOf(row), grant, request, now)
+          const again = request.again || isRevoked
+          const left = addMandate(mandatesOf(row), grant, { ...request, again }, now)
           if (left === 'exceeded') return { result: EXCEEDED }
-          return { result, row: left && mandatesRow(left), newest: maxGrants }
+          return { result: isRevoked ? REVOKED : result, row: left && mandatesRow(left), newest: maxGrants }
         }
         const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
         if (left === undefined) return { result: FULL }
@@ -283,6 +285,7 @@ const GRANTS = 'grants'
 /** By themselves, so that no grant takes the place of a denial. */
 const DENIALS = 'denials'
 
+const REVOKED = { status: 'revoked' } as const
 const FULL = { status: 'full' } as const
 const EXCEEDED = { status: 'exceeded' } as const
 

@@ -52,6 +52,8 @@ export interface GrantRequest extends GrantKey {
    * meant: it goes on, and its limits cover this call too.
    */
   readonly askedAt?: number | undefined
+  /** The call may have been tried before: a mandate that is in force counts it, unless it did so then, but none is given. */
+  readonly again?: boolean | undefined
 }
 
 /** What a mandate lets through, or refuses. */

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import {
   grantsResponse,
   type Ledger,
@@ -176,6 +177,55 @@ test('W9 a use of a call that may be tried again is not given back: what starts 
   expect((await chat.propose([bill(51)])).asked.length).toBe(1)
   expect(chat.runs).toEqual([bill(150)])
 })
+
+test.each([
+  ['can not be reached', [50], 'ledger-unavailable'],
+  ['did not reply before the process of the call died', [50, 100], undefined],
+  ['has taken the revocation of something else', [50, 100], undefined],
+] as const)(
+  'W9 what starts with a mandate that is chosen for several calls is counted, or does not start, if the ledger %s',
+  async (how, ran, code) => {
+    for (const second of [100, 160]) {
+      let time = 1e12
+      let isHit = false
+      const memory = memoryLedger({ now: () => time })
+      const ledger: Ledger = {
+        ...memory,
+        id: memory.id,
+        grant: async (request) => {
+          if (!isHit) return memory.grant(request)
+          if (how.startsWith('can')) throw new Error('connection reset')
+          if (how.startsWith('did')) return new Promise(() => {})
+          await chat.agent.grants.revoke('ann', { id: 'other' })
+          return memory.grant(request)
+        },
+      }
+      const chat = openChat({ ledger, now: () => time, tool: { idempotent: how.startsWith('did') } })
+      const { asked } = await chat.propose([bill(50), bill(second)])
+      const history = chat.history()
+      const send = async (which: number) => {
+        const resume = asked.slice(which, which + 1).map((one) => answer(one, choose('acme')))
+        return results(await collect(chat.agent, input(history, { resume }), { context: { subject: 'ann' } }))
+      }
+      await send(0)
+      isHit = true
+      const first = send(1)
+      if (how.startsWith('did')) {
+        await expect.poll(() => chat.audited.filter(({ event }) => event === 'started').length).toBe(2)
+        await setImmediate()
+        isHit = false
+        time += 60_000
+        await send(1)
+      } else if (code !== undefined) expect((await first)[0]).toMatchObject({ own: { code } })
+      else await first
+      const counted = second === 160 ? [50] : ran
+      expect(chat.runs).toEqual(counted.map((amount) => bill(amount)))
+      expect(await chat.list()).toMatchObject([
+        { terms: { spent: counted.reduce((sum, one) => sum + one, 0) } },
+      ])
+    }
+  },
+)
 
 test('W9 a mandate that is chosen for two open requests is one, also if the ledger has another clock', async () => {
   for (const ahead of [-5_000, 5_000]) {
