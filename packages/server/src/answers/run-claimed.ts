@@ -144,7 +144,8 @@ async function decideStart(scope: RunScope, claim: Claim, claimed: ClaimedCall):
   const hash = preview && (await previewHash(verdict.claims, preview.texts, approvals.keyring))
   // After the preview, which may take seconds.
   if (!(await isStillBound(scope, verdict, asked, gate))) return stale(STALE)
-  const gives = mandate !== undefined && hash === approvedPreview && !scope.leave.aborted
+  const isStopped = scope.leave.aborted && call.tool.location === 'server'
+  const gives = mandate !== undefined && hash === approvedPreview && !isStopped
   const ended = async (start: Start) => {
     // An idempotent call may yet start by the same answer, which is not counted again.
     if (gives && !call.tool.idempotent) await returnUse(scope, call, verdict.approvalId)
