@@ -320,7 +320,7 @@ export async function withEdits(
   messages: readonly Message[],
   from: number,
 ): Promise<Message[]> {
-  const added = new Set(messages.slice(from))
+  const added = new Set<Message>(messages.slice(from).filter(({ role }) => role === 'tool'))
   const whole = new Map<Message, Message>()
   for (const site of added.size === 0 ? [] : readCalls(messages)) {
     const approvalId = approvalIdOf(site)
