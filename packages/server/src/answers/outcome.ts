@@ -79,7 +79,7 @@ export function stampAnswer(
 
 /** The decision behind a result, as in `metadata.countersign.decided`. `scopes` are those that were offered, if known. */
 export function decidedBy(
-  scope: RunScope,
+  scope: Pick<RunScope, 'owner'>,
   answer: LedgerAnswer,
   scopes: readonly ApprovalScope[] | undefined,
 ): ApprovalDecided {

@@ -1,8 +1,16 @@
-import { getCountersignMetadata, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
+import {
+  getCountersignMetadata,
+  isRecord,
+  type Message,
+  omitUndefined,
+  setCountersignMetadata,
+  type ToolCall,
+  type ToolMessage,
+} from '@countersign/core'
 import { canonicalJson, readArguments } from '../encoding/canonical.js'
 import { type CallSite, isProviderExecuted, readCalls, resultMessage } from '../history/history.js'
 import { outcomeOf } from '../history/model-messages.js'
-import type { ApprovalRef, LedgerEntry, StoredOutcome } from '../ledger/ledger.js'
+import type { ApprovalRef, LedgerAnswer, LedgerEntry, StoredOutcome } from '../ledger/ledger.js'
 import { unavailable, withoutWords } from '../ledger/ledger-row.js'
 import { isSuccess, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
@@ -34,8 +42,10 @@ export function isReplaced(site: CallSite, entry: LedgerEntry | undefined): bool
   return entry?.record.earlier?.includes(approvalIdOf(site) ?? '') === true
 }
 
+type RecordScope = Pick<RunScope, 'settings' | 'owner'>
+
 export async function lookUp(
-  { settings }: RunScope,
+  { settings }: Pick<RunScope, 'settings'>,
   ref: ApprovalRef,
 ): Promise<LedgerEntry | undefined | 'unavailable'> {
   try {
@@ -48,7 +58,7 @@ export async function lookUp(
 
 /** The same, or the request that has replaced it since, if the ledger still has that. */
 export async function lookUpLast(
-  scope: RunScope,
+  scope: Pick<RunScope, 'settings'>,
   ref: ApprovalRef,
 ): Promise<LedgerEntry | undefined | 'unavailable'> {
   const entry = await lookUp(scope, ref)
@@ -87,8 +97,9 @@ async function correctResults(
   const settled = await readSettled(scope, before)
   const replaced = new Map<Message, ToolMessage>()
   const corrected: ToolMessage[] = []
-  for (const [{ result }, entry] of settled) {
-    const right = result && (await rightResult(scope, result, entry))
+  for (const [site, entry] of settled) {
+    const { result } = site
+    const right = result && (await rightResult(scope, site, result, entry))
     if (result === undefined || right === undefined) continue
     replaced.set(result, right)
     if (right.content !== result.content) corrected.push(right)
@@ -303,17 +314,71 @@ async function readSettled(
   return found
 }
 
-/** The ledger's result, if the client's differs. */
+/** New results of client tools, with what the user changed the arguments of their calls to: only the ledger has it. */
+export async function withEdits(
+  scope: RecordScope & Pick<RunScope, 'threadId'>,
+  messages: readonly Message[],
+  from: number,
+): Promise<Message[]> {
+  const added = new Set<Message>(messages.slice(from).filter(({ role }) => role === 'tool'))
+  const whole = new Map<Message, Message>()
+  for (const site of added.size === 0 ? [] : readCalls(messages)) {
+    const approvalId = approvalIdOf(site)
+    if (site.result === undefined || !added.has(site.result) || approvalId === undefined) continue
+    const { owner, threadId } = scope
+    const entry = await lookUpLast(scope, { owner, threadId, approvalId })
+    if (typeof entry !== 'object' || entry.state.phase !== 'done') continue
+    if (entry.state.outcome.type !== 'handed-out' || !isAbout(entry, site)) continue
+    const right = await rightResult(scope, site, site.result, entry)
+    if (right !== undefined) whole.set(site.result, right)
+  }
+  return messages.map((message) => whole.get(message) ?? message)
+}
+
+/** The ledger's result, if the client's differs: in its outcome, or in what the user changed the arguments to. */
 async function rightResult(
-  scope: RunScope,
+  scope: RecordScope,
+  { call }: CallSite,
   result: ToolMessage,
-  { record, state }: LedgerEntry,
+  entry: LedgerEntry,
 ): Promise<ToolMessage | undefined> {
-  if (state.phase !== 'done' || state.outcome.type === 'handed-out') return undefined
-  const kept = restoreOutcome(state.outcome)
-  if (await isSame(outcomeOf(result), kept, state.outcome)) return undefined
-  const decided = decidedBy(scope, state.answer, record.scopes)
-  return resultMessage(result.id, result.toolCallId, kept, { decided })
+  const { record, state } = entry
+  if (state.phase !== 'done') return undefined
+  const { outcome, answer } = state
+  const isClients = outcome.type === 'handed-out'
+  const kept = isClients ? outcomeOf(result) : restoreOutcome(outcome)
+  const isRight = isClients || (await isSame(outcomeOf(result), kept, outcome))
+  const said =
+    getCountersignMetadata(result.metadata).decided ?? getCountersignMetadata(call.metadata).decided
+  const isEdited = answer.decision === 'approve' && answer.arguments !== undefined
+  if (isRight && !isEdited && !(isRecord(said) && said.edited === true)) return undefined
+  const decided = decidedBy(scope, await wholeAnswer(scope, record, answer, outcome), record.scopes)
+  if (isRight && editsText(said) === editsText(decided)) return undefined
+  if (!isClients) return resultMessage(result.id, result.toolCallId, kept, { decided })
+  const own = { ...getCountersignMetadata(result.metadata), decided }
+  return omitUndefined({ ...result, metadata: setCountersignMetadata(result.metadata, own) })
+}
+
+/** An answer with the edited arguments, which the ledger's list leaves out. */
+async function wholeAnswer(
+  scope: RecordScope,
+  ref: ApprovalRef,
+  answer: LedgerAnswer,
+  outcome: StoredOutcome,
+): Promise<LedgerAnswer> {
+  if (answer.decision !== 'approve' || answer.arguments !== '') return answer
+  if (outcome.type === 'handed-out') return { ...answer, arguments: outcome.arguments }
+  const entry = await lookUp(scope, ref)
+  return entry === undefined || entry === 'unavailable' || entry.state.phase === 'issued'
+    ? answer
+    : entry.state.answer
+}
+
+/** What the user changed the arguments to, to be compared. */
+function editsText(decided: unknown): string | undefined {
+  if (!isRecord(decided) || decided.edited !== true) return undefined
+  const written = canonicalJson([decided.input])
+  return written.ok ? written.canonical : ''
 }
 
 /** For an outcome that was too large to keep, the ledger still has the hash. */

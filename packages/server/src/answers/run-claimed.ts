@@ -144,12 +144,16 @@ async function decideStart(scope: RunScope, claim: Claim, claimed: ClaimedCall):
   const hash = preview && (await previewHash(verdict.claims, preview.texts, approvals.keyring))
   // After the preview, which may take seconds.
   if (!(await isStillBound(scope, verdict, asked, gate))) return stale(STALE)
-  const gives = mandate !== undefined && !mayHaveRun && hash === approvedPreview && !scope.leave.aborted
-  if (gives && (await grantAnswered(scope, claimed)) === 'exceeded') return stale(USED_UP)
+  const isStopped = scope.leave.aborted && call.tool.location === 'server'
+  const gives = mandate !== undefined && hash === approvedPreview && !isStopped
   const ended = async (start: Start) => {
-    if (gives) await returnUse(scope, call, verdict.approvalId)
+    // An idempotent call may yet start by the same answer, which is not counted again.
+    if (gives && !call.tool.idempotent) await returnUse(scope, call, verdict.approvalId)
     return start
   }
+  const given = gives ? await grantAnswered(scope, claimed, mayHaveRun) : undefined
+  if (given === 'exceeded') return stale(USED_UP)
+  if (given === 'unknown') return ended(stale(UNCOUNTED, 'ledger-unavailable'))
   const renewed = now()
   if (!(await holdsLease(scope, claim))) return ended(not({ why: 'lost' }))
   if (call.tool.mandates !== undefined) {
@@ -176,6 +180,8 @@ function notStarted({ settings }: RunScope, { name }: ReadyCall, error: unknown)
 }
 
 const USED_UP = 'The mandate that was chosen for it and other calls does not cover them all'
+const UNCOUNTED =
+  'Whether the mandate that was chosen for it covers it could not be stored, so it was not started'
 const UNDECIDED = 'Whether it may start could not be checked, so it was not started'
 const UNKNOWN_DENIALS = 'Whether a standing denial refuses it could not be read, so it was not started'
 const EFFECT_CHANGED = 'What it would do has changed, perhaps because it has run'

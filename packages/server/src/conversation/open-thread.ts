@@ -55,6 +55,13 @@ export interface HeldThread extends OpenThread {
   version(): number
 }
 
+/** What the records of approvals say about the calls of a thread. */
+interface ThreadCalls {
+  readonly closeCalls: CloseCalls
+  /** Completes the results among the messages that were added, which begin at `from`. */
+  readonly withEdits: (messages: readonly Message[], from: number) => Promise<Message[]>
+}
+
 /** What a run's input says about its thread. */
 type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
   Partial<Pick<RunAgentInput, 'tools' | 'forwardedProps'>>
@@ -71,7 +78,7 @@ export async function openThread(
   settings: AgentSettings,
   { threadId, runId, messages: given, tools = [], forwardedProps }: ThreadRequest,
   context: RunContext,
-  closeCalls: CloseCalls,
+  { closeCalls, withEdits }: ThreadCalls,
   abandoned?: string,
 ): Promise<HeldThread> {
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
@@ -98,7 +105,9 @@ export async function openThread(
     const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given)
     const history = stored.map(({ message }) => message)
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
-    const merged = isUpload ? uploadedHistory(given) : mergeHistory(history, given, toolkit, known, newId)
+    const merged = isUpload
+      ? uploadedHistory(given)
+      : await withEdits(mergeHistory(history, given, toolkit, known, newId), history.length)
     const gap = gapOf(history, given, page.last)
     // The answer is asked for anew; the other one stays stored, on a branch of its own.
     const left = merged.length > history.length ? 0 : gap.unseen

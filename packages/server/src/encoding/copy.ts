@@ -1,5 +1,5 @@
 /**
- * Copies a value for other code, which may change it in place: arrays, plain objects and dates, nested in each other and in maps and
+ * Copies a value for other code, which may change it in place: arrays, plain objects, dates and URLs, nested in each other and in maps and
  * sets. Anything else that a schema returned (an instance of a class) is passed as it is.
  */
 export function copyOf<T>(value: T): T {
@@ -27,6 +27,7 @@ function copied(value: unknown, known: Map<object, unknown>): unknown {
     return members
   }
   if (value instanceof Date && prototype === Date.prototype) return new Date(value)
+  if (value instanceof URL && prototype === URL.prototype) return new URL(value)
   if (value instanceof Map && prototype === Map.prototype) {
     const map = new Map()
     known.set(value, map)

@@ -23,6 +23,7 @@ import { boundName } from '../tools/provider-tool.js'
 import type { AgentTool } from '../tools/toolkit.js'
 import { termsOf } from './gate.js'
 import { mandatesText, offerMandates } from './mandates.js'
+import { redacted } from './mask.js'
 import { bytesOf, type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './preview.js'
 
 export type { ApprovalRequest } from '../scope/confirm.js'
@@ -261,13 +262,14 @@ function messageOf({ settings }: RunScope, { tool, name, input }: ReadyCall): st
  * @throws if the mask throws, or returns a promise or a value without JSON: then approval is not requested, rather than shown unmasked.
  */
 function masked(call: ReadyCall, redact: (input: never) => unknown): unknown {
-  const shown = redact(copyOf(call.input) as never)
-  if (ignoreRejection(shown)) throw new Error(`redact of ${call.name} must answer at once, not a promise.`)
-  return otherThanAsked(call, JSON.parse(JSON.stringify(shown) ?? 'null'))?.value
+  return otherThanAsked(call, JSON.parse(JSON.stringify(redacted(call, redact)) ?? 'null'))?.value
 }
 
 /** The user's options. Without a subject a session has no owner, so only `once` is offered. */
-export function optionsOf({ owner }: RunScope, scopes: readonly ApprovalScope[]): readonly ApprovalOption[] {
+export function optionsOf(
+  { owner }: Pick<RunScope, 'owner'>,
+  scopes: readonly ApprovalScope[],
+): readonly ApprovalOption[] {
   const shown = owner === null ? scopes.filter((option) => option !== 'session') : scopes
   return ['deny', ...(shown.length === 0 ? (['once'] as const) : shown)]
 }

@@ -164,25 +164,27 @@ interface GrantingAnswer {
 }
 
 /**
- * Stores what an approval grants beyond its call: a session grant, keyed by the arguments that ran, or the mandate that was chosen. If that
- * fails, the answer counts for its call alone. `exceeded`: the user has chosen one mandate for several calls, and it does not cover this one.
+ * Stores what an approval grants beyond its call: a session grant, keyed by the arguments that ran, or the mandate that was chosen. If the
+ * first fails, the answer counts for its call alone. `exceeded`: the user has chosen one mandate for several calls, and it does not cover
+ * this one. `unknown`: it may not. `again`: the mandate is not given, and counts the call only if it did not before.
  */
 export async function grantAnswered(
   scope: RunScope,
   granting: GrantingAnswer,
-): Promise<'exceeded' | undefined> {
+  again = false,
+): Promise<'exceeded' | 'unknown' | undefined> {
   if (scope.owner === null) return undefined
   const { approvals, warn } = scope.settings
-  const { call, revision } = granting
+  const { call, revision, mandate } = granting
   try {
     const request = await grantRequest(scope, scope.owner, granting)
     if (request === undefined) return undefined
-    const granted = await approvals.ledger.grant({ ...request, approved: true, revision })
-    if (granted.status === 'granted') await auditGranted(scope, granted.grant)
+    const granted = await approvals.ledger.grant({ ...request, approved: true, revision, again })
+    if (granted.status === 'granted' && !again) await auditGranted(scope, granted.grant)
     return granted.status === 'exceeded' ? granted.status : undefined
   } catch (error) {
     warn(`No session grant could be made for ${call.name}.`, error)
-    return undefined
+    return mandate === undefined ? undefined : 'unknown'
   }
 }
 
@@ -199,7 +201,8 @@ async function grantRequest(
   if (mandate !== undefined) {
     const tool = { toolName: call.name, toolServer: call.tool.toolServer }
     const request = await mandateRequest({ owner, threadId: scope.threadId, ...tool }, mandate, approvalId)
-    return { ...request, call: await mandateCall(scope, call, approvalId), askedAt: record?.issuedAt }
+    const terms = request.terms && { ...request.terms, chosenAt: answer.at }
+    return { ...request, terms, call: await mandateCall(scope, call, approvalId), askedAt: record?.issuedAt }
   }
   const isSession = answer.decision === 'approve' && answer.scope === 'session'
   return isSession ? grantKey(scope, owner, call) : undefined

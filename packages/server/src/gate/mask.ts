@@ -1,6 +1,7 @@
 import { isRecord, type Preview, REDACTED } from '@countersign/core'
 import { utf8 } from '../encoding/bytes.js'
 import { copyOf } from '../encoding/copy.js'
+import { ignoreRejection } from '../encoding/in-words.js'
 import { plainOf } from '../encoding/plain.js'
 import type { ReadyCall } from '../tools/call.js'
 
@@ -21,19 +22,26 @@ const MIN_PART = 8
  * The texts and numbers of a call's arguments that `redact` doesn't show, in the forms in which a preview may quote them. Undefined if
  * there are too many.
  *
- * @throws whatever `redact` throws
+ * @throws as {@link redacted}
  */
 export function maskedValues(
   call: ReadyCall,
   redact: (input: never) => unknown,
 ): readonly string[] | undefined {
-  const shown: unknown = redact(copyOf(call.input) as never)
+  const shown = redacted(call, redact)
   const found = new Set<string>()
   for (const real of [call.args, plainOf(call.input)]) collect(real, shown, found)
   const texts = new Set([...found].flatMap(linesOf).filter(({ length }) => length >= MIN_MASK))
   if (found.size > MAX_MASKS || texts.size > MAX_MASKS) return undefined
   const forms = new Set([...texts].flatMap(formsOf))
   return forms.size > MAX_FORMS ? undefined : [...forms]
+}
+
+/** @throws whatever `redact` throws, or an Error if it returns a promise. */
+export function redacted({ name, input }: ReadyCall, redact: (input: never) => unknown): unknown {
+  const shown = redact(copyOf(input) as never)
+  if (ignoreRejection(shown)) throw new Error(`redact of ${name} must answer at once, not a promise.`)
+  return shown
 }
 
 function collect(real: unknown, shown: unknown, found: Set<string>): void {

@@ -1,5 +1,5 @@
 import { type GateContext, isRecord, type Preview, readPreview } from '@countersign/core'
-import { canonicalJson } from '../encoding/canonical.js'
+import { canonicalJson, MAX_JSON_DEPTH } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { callHook, isLeft } from '../encoding/hooks.js'
 import { inWords } from '../encoding/in-words.js'
@@ -104,23 +104,27 @@ function readMade(made: unknown): ReadPreview {
 
 const TOO_LARGE = `It has more than ${MAX_PREVIEW_BYTES / 1024} KiB.`
 
-/** Whether a value surely has more bytes as JSON than a preview may have: found out without writing it, which could take seconds. */
+/**
+ * Whether a value surely has more bytes as JSON than a preview may have: found out without writing it, which could take seconds. It is read in
+ * the order in which it would be written; one that nests too deeply, or contains itself, is left to the writer, which says so.
+ */
 function isTooLarge(made: unknown): boolean {
   let size = 0
-  const todo = [made]
-  while (todo.length > 0 && size <= MAX_PREVIEW_BYTES) {
-    const value = todo.pop()
+  const todo = [{ value: made, level: 0 }]
+  for (let next = todo.pop(); next !== undefined && size <= MAX_PREVIEW_BYTES; next = todo.pop()) {
+    const { value, level } = next
+    if (level > MAX_JSON_DEPTH) return false
     if (typeof value === 'string') size += value.length
     size += 1
     if (Array.isArray(value)) size += value.length
     if (size > MAX_PREVIEW_BYTES || typeof value !== 'object' || value === null) continue
     if (ArrayBuffer.isView(value)) continue
     // What is undefined is not written.
-    for (const key of Object.keys(value)) {
+    for (const key of Object.keys(value).reverse()) {
       const member: unknown = Reflect.get(value, key)
       if (member === undefined) continue
       if (!Array.isArray(value)) size += key.length
-      todo.push(member)
+      todo.push({ value: member, level: level + 1 })
     }
   }
   return size > MAX_PREVIEW_BYTES

@@ -187,16 +187,20 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     async grant(request) {
       return store.update<GrantResult>(request.owner, [keyOf(request), REVISION], ([row, stored], now) => {
         const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
-        if (isRevoked) return { result: { status: 'revoked' } }
         const grant = newGrant(request, now, grantTtl)
+        const again = request.again || isRevoked
+        const added =
+          isMandate(grant) && grant.approved
+            ? addMandate(mandatesOf(row), grant, { ...request, again }, now)
+            : undefined
+        if (added === 'exceeded') return { result: EXCEEDED }
+        const mandates = { row: added && mandatesRow(added), newest: maxGrants }
+        // A mandate that is still in force counts the call all the same.
+        if (isRevoked) return { result: REVOKED, ...mandates }
         // A copy: what is cached is decided by.
         const result = { status: 'granted', grant: copyOf(grant) } as const
         if (!isMandate(grant)) return { result, row: grantRow(grant), newest: maxGrants }
-        if (grant.approved) {
-          const left = addMandate(mandatesOf(row), grant, request, now)
-          if (left === 'exceeded') return { result: EXCEEDED }
-          return { result, row: left && mandatesRow(left), newest: maxGrants }
-        }
+        if (grant.approved) return { result, ...mandates }
         const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
         if (left === undefined) return { result: FULL }
         const more = row === undefined ? { rows: maxGrants, bytes: Number.MAX_SAFE_INTEGER } : undefined
@@ -283,6 +287,7 @@ const GRANTS = 'grants'
 /** By themselves, so that no grant takes the place of a denial. */
 const DENIALS = 'denials'
 
+const REVOKED = { status: 'revoked' } as const
 const FULL = { status: 'full' } as const
 const EXCEEDED = { status: 'exceeded' } as const
 

@@ -48,10 +48,12 @@ export interface GrantRequest extends GrantKey {
   /** The call that a mandate was chosen for: it counts, if it matches. */
   readonly call?: MandateCall | undefined
   /**
-   * When the user was asked, in milliseconds since the epoch. A mandate with the same terms that was given after that is the one that is
+   * When the user was asked, in milliseconds since the epoch. A mandate with the same terms that was chosen after that is the one that is
    * meant: it goes on, and its limits cover this call too.
    */
   readonly askedAt?: number | undefined
+  /** The call may have been tried before: a mandate that is in force counts it, unless it did so then, but none is given. */
+  readonly again?: boolean | undefined
 }
 
 /** What a mandate lets through, or refuses. */
@@ -63,6 +65,8 @@ export interface MandateTerms {
   readonly tool: string
   /** The approval that it was chosen with. */
   readonly approvalId: string
+  /** When the user chose it, by the clock of `askedAt`, which may differ from the ledger's. */
+  readonly chosenAt?: number | undefined
   /** Why calls are refused, if it is a denial. */
   readonly reason?: string | undefined
 }

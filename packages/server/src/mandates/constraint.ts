@@ -23,8 +23,20 @@ export function meetsAll(input: unknown, where: readonly Constraint[]): boolean 
 export function mayMeetAll(input: unknown, where: readonly Constraint[]): boolean {
   return where.every((constraint) => {
     const value = valueAt(input, constraint.field, UNDECIDED)
-    return value === UNDECIDED || (value !== undefined && value !== null && mayMeet(value, constraint))
+    if (value === UNDECIDED) return true
+    return value !== undefined && value !== null && mayMeet(value, constraint, () => plainOnce(input, value))
   })
+}
+
+const plainTexts = new WeakMap<object, Map<unknown, string>>()
+
+/** The plain text of an argument, read once for all rules: the model decides how long it is. */
+function plainOnce(input: unknown, value: unknown): string {
+  const known = plainTexts.get(Object(input)) ?? new Map<unknown, string>()
+  plainTexts.set(Object(input), known)
+  const text = known.get(value) ?? plainText(String(value))
+  known.set(value, text)
+  return text
 }
 
 /** What an argument is of which nobody can tell whether it is there: something other than a plain object is where its parent should be. */
@@ -62,9 +74,9 @@ function meets(value: unknown, constraint: Constraint): boolean {
 }
 
 /** A value of another type may be converted by the tool, so nothing is known of it. */
-function mayMeet(value: unknown, constraint: Constraint): boolean {
-  if ('is' in constraint) return mayBeOneOf(value, [constraint.is])
-  if ('in' in constraint) return mayBeOneOf(value, constraint.in)
+function mayMeet(value: unknown, constraint: Constraint, plain: () => string): boolean {
+  if ('is' in constraint) return mayBeOneOf(value, [constraint.is], plain)
+  if ('in' in constraint) return mayBeOneOf(value, constraint.in, plain)
   // Also where a double is not exact, it is on the right side of a bound that is.
   if ('atMost' in constraint) return typeof value !== 'number' || !(value > constraint.atMost)
   if ('atLeast' in constraint) return typeof value !== 'number' || !(value < constraint.atLeast)
@@ -73,10 +85,13 @@ function mayMeet(value: unknown, constraint: Constraint): boolean {
 }
 
 /** Texts that differ only in what a tool may ignore may be the same. */
-function mayBeOneOf(value: unknown, list: readonly (string | number | boolean)[]): boolean {
+function mayBeOneOf(
+  value: unknown,
+  list: readonly (string | number | boolean)[],
+  plain: () => string,
+): boolean {
   if (!list.some((one) => typeof one === typeof value)) return true
-  // Once, because the model decides how long it is.
-  const text = plainText(String(value))
+  const text = plain()
   return list.some((one) => plainText(String(one)) === text)
 }
 

@@ -69,7 +69,7 @@ const ALL_UNSEEN = new RegExp(UNSEEN, 'gu')
 
 /** The segments of a URL; undefined if they could be read in two ways. */
 function urlSegments(value: string, base: Base): readonly string[] | undefined | 'elsewhere' {
-  const [whole = ''] = value.split(/[?#]/)
+  const [whole = ''] = /^[^?#]*/.exec(value) ?? []
   const [origin = ''] = /^[^/]*\/\/[^/]*/.exec(whole) ?? []
   const host = hostOf(origin)
   if (host === undefined || UNSEEN.test(value) || value.includes('\\')) return undefined

@@ -13,7 +13,7 @@ import {
 } from '@countersign/core'
 import { outcomeOfOpenCall } from '../answers/open-call.js'
 import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
-import { readHistory } from '../answers/records.js'
+import { readHistory, withEdits } from '../answers/records.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
 import { type HeldThread, type OpenThread, openThread } from '../conversation/open-thread.js'
@@ -164,8 +164,12 @@ export async function openRunThread(
   abandoned?: string,
 ): Promise<HeldThread | undefined> {
   const { threads } = settings
-  const close = closing(settings, input, context, stop)
-  return threads && openThread(threads, settings, input, context ?? {}, close, abandoned)
+  const scope = { settings, owner: context?.subject ?? null, threadId: input.threadId }
+  const calls: Parameters<typeof openThread>[4] = {
+    closeCalls: closing(settings, input, context, stop),
+    withEdits: (messages, from) => withEdits(scope, messages, from),
+  }
+  return threads && openThread(threads, settings, input, context ?? {}, calls, abandoned)
 }
 
 /** The preview of edited arguments, outside of a run. */

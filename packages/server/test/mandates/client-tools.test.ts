@@ -165,3 +165,40 @@ test.each([
     expect(results(await collect(agent, input(cut), { context }))).toMatchObject(interrupted)
   },
 )
+
+test('W9 a client tool that is handed out although its run was stopped is counted by the mandate that was chosen for it', async () => {
+  const stop = new AbortController()
+  const memory = memoryLedger()
+  let isStopping = false
+  const ledger: Ledger = {
+    ...memory,
+    id: memory.id,
+    claim: async (...asked) => {
+      const claim = await memory.claim(...asked)
+      if (isStopping) stop.abort()
+      return claim
+    },
+  }
+  const definition = clientTool({
+    name: 'wire',
+    description: 'Pays from the page.',
+    input: z.object({ n: z.number() }),
+    needsApproval: true,
+    execute: () => 'ok',
+  })
+  const mandates = () => [{ id: 'm', label: 'Wire', where: [], uses: 5 }]
+  const { agent } = testAgent([call(['c1', 'wire', { n: 1 }]), say('done')], {
+    tools: [{ ...definition, mandates }],
+    approvals: { ledger },
+  })
+  const first = [user('one')]
+  const proposed = await collect(agent, input(first), { context })
+  const resume = requests(proposed).map((one) => answer(one, { approved: true, mandate: 'm' }))
+  isStopping = true
+  const events = await collect(agent, input(fold(first, proposed), { resume }), {
+    context,
+    signal: stop.signal,
+  })
+  expect(events.filter((event) => event.type === 'CUSTOM')).toMatchObject([{ name: 'client-tool-ready' }])
+  expect(await agent.grants.list('ann')).toMatchObject([{ usesLeft: 4, terms: { used: 1 } }])
+})

@@ -1,7 +1,14 @@
-import { grantsResponse, type MandateOffer, memoryLedger, statelessLedger } from '@countersign/server'
+import { setImmediate } from 'node:timers/promises'
+import {
+  grantsResponse,
+  type Ledger,
+  type MandateOffer,
+  memoryLedger,
+  statelessLedger,
+} from '@countersign/server'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import { answer, collect, input, refusals } from '../support.js'
+import { answer, collect, input, refusals, results } from '../support.js'
 import { bill, offers, openChat } from './chat.js'
 
 const choose = (mandate: string) => ({ approved: true, mandate })
@@ -141,6 +148,99 @@ test('W7 if the reply of the ledger is lost, the use is given back, and approval
   expect((await chat.propose([bill(20)])).asked.length).toBe(1)
   expect(chat.runs).toEqual([bill()])
   expect(await chat.list()).toMatchObject([{ usesLeft: 2, terms: { used: 1, spent: 50 } }])
+})
+
+test('W9 a use of a call that may be tried again is not given back: what starts never exceeds the budget', async () => {
+  const memory = memoryLedger()
+  let isDown = false
+  const ledger: Ledger = {
+    ...memory,
+    id: memory.id,
+    renew: async (...asked) => {
+      if (isDown) throw new Error('connection reset')
+      return memory.renew(...asked)
+    },
+  }
+  const chat = openChat({ ledger, tool: { idempotent: true } })
+  const { asked } = await chat.propose([bill(150)])
+  const history = chat.history()
+  const send = async () => {
+    const resume = asked.map((one) => answer(one, choose('acme')))
+    return results(await collect(chat.agent, input(history, { resume }), { context: { subject: 'ann' } }))
+  }
+  isDown = true
+  expect(await send()).toMatchObject([{ own: { code: 'interrupted' } }])
+  expect(chat.runs).toEqual([])
+  isDown = false
+  expect(await send()).toMatchObject([{ content: { done: 'pay' } }])
+  expect(await chat.list()).toMatchObject([{ usesLeft: 2, terms: { used: 1, spent: 150 } }])
+  expect((await chat.propose([bill(51)])).asked.length).toBe(1)
+  expect(chat.runs).toEqual([bill(150)])
+})
+
+test.each([
+  ['can not be reached', [50], 'ledger-unavailable'],
+  ['did not reply before the process of the call died', [50, 100], undefined],
+  ['has taken the revocation of something else', [50, 100], undefined],
+] as const)(
+  'W9 what starts with a mandate that is chosen for several calls is counted, or does not start, if the ledger %s',
+  async (how, ran, code) => {
+    for (const second of [100, 160]) {
+      let time = 1e12
+      let isHit = false
+      const memory = memoryLedger({ now: () => time })
+      const ledger: Ledger = {
+        ...memory,
+        id: memory.id,
+        grant: async (request) => {
+          if (!isHit) return memory.grant(request)
+          if (how.startsWith('can')) throw new Error('connection reset')
+          if (how.startsWith('did')) return new Promise(() => {})
+          await chat.agent.grants.revoke('ann', { id: 'other' })
+          return memory.grant(request)
+        },
+      }
+      const chat = openChat({ ledger, now: () => time, tool: { idempotent: how.startsWith('did') } })
+      const { asked } = await chat.propose([bill(50), bill(second)])
+      const history = chat.history()
+      const send = async (which: number) => {
+        const resume = asked.slice(which, which + 1).map((one) => answer(one, choose('acme')))
+        return results(await collect(chat.agent, input(history, { resume }), { context: { subject: 'ann' } }))
+      }
+      await send(0)
+      isHit = true
+      const first = send(1)
+      if (how.startsWith('did')) {
+        await expect.poll(() => chat.audited.filter(({ event }) => event === 'started').length).toBe(2)
+        await setImmediate()
+        isHit = false
+        time += 60_000
+        await send(1)
+      } else if (code !== undefined) expect((await first)[0]).toMatchObject({ own: { code } })
+      else await first
+      const counted = second === 160 ? [50] : ran
+      expect(chat.runs).toEqual(counted.map((amount) => bill(amount)))
+      expect(await chat.list()).toMatchObject([
+        { terms: { spent: counted.reduce((sum, one) => sum + one, 0) } },
+      ])
+    }
+  },
+)
+
+test('W9 a mandate that is chosen for two open requests is one, also if the ledger has another clock', async () => {
+  for (const ahead of [-5_000, 5_000]) {
+    let time = 1e12
+    const chat = openChat({ ledger: memoryLedger({ now: () => time - ahead }), now: () => time })
+    const asked = await chat.propose([bill(150), bill(150)])
+    time += 2_000
+    await chat.reply(asked, choose('acme'))
+    expect(chat.runs).toEqual([bill(150)])
+    expect(await chat.list()).toMatchObject([{ terms: { spent: 150 } }])
+    // Asked after it was given, it starts anew.
+    time += 2_000
+    await chat.reply(await chat.propose([bill(190)]), choose('acme'))
+    expect(await chat.list()).toMatchObject([{ terms: { spent: 190 } }])
+  }
 })
 
 test('W8 W10 a budget counts exactly, takes only amounts in its unit, and asks about a call above the rest', async () => {

@@ -56,9 +56,10 @@ test('W16 a URL that leads below a blocked one for servers that leave out path p
   expect(decisionOf('/etc;a/passwd', etc)).toBe('allow')
 })
 
-test('W16 a text is read once, with however many values it is compared: the model decides how long it is', () => {
+test('W16 a text is read once, with however many values and rules it is compared: the model decides how long it is', () => {
   const many = Array.from({ length: 256 }, (_, at) => `${at}`)
-  const policy = rules([{ where: [{ field: 'a', in: many }], decide: 'block' }])
+  const others = many.map((is) => ({ where: [{ field: 'a', is }], decide: 'ask' as const }))
+  const policy = rules([{ where: [{ field: 'a', in: many }], decide: 'block' }, ...others])
   const subject = { toolName: 't', toolCallId: 'c', location: 'server' as const, annotations: {} }
   const text = 'x'.repeat(10_000)
   const normalize = vi.spyOn(String.prototype, 'normalize')

@@ -197,3 +197,27 @@ test('V8 the policy is asked before a preview of edits is computed', async () =>
   })
   expect(made.world.computed).toBe(1)
 })
+
+test('V8 what a preview changes in its input changes nothing, edited or not', async () => {
+  const ran: unknown[] = []
+  const made = editable({
+    allowEdits: true,
+    input: z.object({ text: z.string().transform((text) => new URL(text)) }),
+    preview: ({ text }: { text: URL }) => {
+      text.searchParams.set('dry', 'true')
+      return { kind: 'text', text: text.href }
+    },
+    execute: ({ text }: { text: URL }) => void ran.push(text.href),
+  })
+  for (const editedArgs of [undefined, { text: 'https://example.org/b' }]) {
+    const { agent } = testAgent([call(['call_1', 'write', { text: 'https://example.org/a' }]), say('done')], {
+      tools: [made.tool],
+    })
+    const { history, first } = await ask(agent, {}, { context })
+    expect(first.approval.display).toBeUndefined()
+    const own = editedArgs && (await agent.previewEdits(edits(first, editedArgs), context))
+    const resume = [yes(first, editedArgs && { editedArgs }, own && { ...own })]
+    expect(refusals(await collect(agent, input(history, { resume }), { context }))).toEqual([])
+  }
+  expect(ran).toEqual(['https://example.org/a', 'https://example.org/b'])
+})

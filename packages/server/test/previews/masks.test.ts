@@ -1,8 +1,9 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Preview, REDACTED, sanitizeArgs } from '@countersign/core'
 import { expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/random.js'
-import { ask, call, collect, input, requests, testAgent } from '../support.js'
-import { fileTool, yes } from './world.js'
+import { ask, call, collect, input, requests, testAgent, user } from '../support.js'
+import { fileTool, writer, yes } from './world.js'
 
 const secret = 'hunter2 "quoted"\nline two of it'
 
@@ -175,4 +176,17 @@ test('V9 a masked part of the effect that changes is a change: nothing runs, and
   if (again === undefined) return expect.unreachable()
   await collect(agent, input(history, { resume: [yes(again)] }))
   expect(made.approved).toEqual([{ kind: 'text', text: 'deletes nine hundred files' }])
+})
+
+test('V9 a redact that answers with a promise masks nothing, asks nothing, and does not end the process', async () => {
+  const unhandled: unknown[] = []
+  const take = (error: unknown) => void unhandled.push(error)
+  process.on('unhandledRejection', take)
+  const redact = (() => Promise.reject(new Error('lost'))) as never
+  const { agent } = writer(fileTool({ redact }))
+  const events = await collect(agent, input([user('go')]))
+  await setImmediate()
+  process.off('unhandledRejection', take)
+  expect(requests(events)).toEqual([])
+  expect(unhandled).toEqual([])
 })

@@ -297,6 +297,10 @@ const unreadable = () => {
   throw new Error('db://secret')
 }
 
+function cyclic(value: Record<string, unknown>, others: readonly object[] = []) {
+  return Object.assign(value, { value, others: [...others, value] })
+}
+
 const failing: readonly [name: string, preview: () => unknown, reason: RegExp][] = [
   ['throws', () => Promise.reject(new Error('db://secret')), /^The tool write failed\. .*call_1/],
   ['says why', () => Promise.reject(new ToolError('The file is gone.')), /^The file is gone\.$/],
@@ -320,6 +324,8 @@ const failing: readonly [name: string, preview: () => unknown, reason: RegExp][]
   ['is not JSON', () => ({ kind: 'json', value: new Date() }), /not JSON/],
   ['is a function', () => () => 1, /not JSON/],
   ['is nothing', () => undefined, /gave none/],
+  ['contains itself', () => cyclic({ kind: 'json' }), /nests deeper/],
+  ['contains itself again and again', () => cyclic({}, Array(50).fill({})), /nests deeper/],
 ]
 
 test.each(failing)(
