@@ -21,12 +21,22 @@ function sectionsOf(page: string) {
   })
 }
 
+const guides = () => allPages().filter((page) => page.startsWith('docs/') && page !== 'docs/index.md')
+
 test("a newcomer's words find the right guide among the first three results", () => {
-  const guides = allPages().filter((page) => page.startsWith('docs/') && page !== 'docs/index.md')
   // API pages are there once the site is built: scripts/check-search.mjs checks these
   const asked = tasks.filter(({ pages }) => pages.some((page) => !page.startsWith('api/')))
   expect(asked.length).toBeGreaterThanOrEqual(20)
-  expect(missedTasks(asked, indexOf(guides.flatMap(sectionsOf), search), search)).toEqual([])
+  expect(missedTasks(asked, indexOf(guides().flatMap(sectionsOf), search), search)).toEqual([])
+})
+
+test('an error code finds its row of Troubleshooting among the first three results', () => {
+  const codes = [...readPage('docs/errors.md').matchAll(/^\| `([a-z]+(?:-[a-z]+)+)` \|/gm)].map(
+    ([, code = '']) => code,
+  )
+  expect(codes.length).toBeGreaterThan(50)
+  const asked = codes.map((words) => ({ words, pages: ['errors'] }))
+  expect(missedTasks(asked, indexOf(guides().flatMap(sectionsOf), search), search)).toEqual([])
 })
 
 test('an API page comes after every guide, unless somebody types its name', () => {
