@@ -24,9 +24,12 @@ export const search = {
         ['approvals', 'approve'],
         ['approving', 'approve'],
         ['args', 'argument'],
+        ['auth', 'authentication'],
+        ['authenticate', 'authentication'],
         ['chat', 'conversation'],
         ['chats', 'conversation'],
         ['denial', 'deny'],
+        ['login', 'authentication'],
         ['postgresql', 'postgres'],
         ['save', 'store'],
       ])

@@ -204,7 +204,7 @@ const numbers: readonly (readonly [page: string, told: RegExp, source: string, s
   ],
   [
     'docs/security.md',
-    /at least (\d+) random bytes/,
+    /at least (\d+) random bytes/i,
     'packages/server/src/tokens/keys.ts',
     /MIN_SECRET_BYTES = (\d+)/,
   ],
