@@ -95,6 +95,25 @@ test.each(apps)('the guide for %s shows the files of the application as they are
     expect(code, `${guide} shows ${file} as it was: run this test with RECORD_DOCS=1`).toBe(read(file))
 })
 
+/** What the command that creates a new project writes, and what belongs to this repository. */
+const inNewProject =
+  /^(?:package(?:-lock)?\.json|(?:\w+\/)?tsconfig\.json|README\.md|app\/layout\.tsx|src\/(?:app\.html|app\.tsx|entry-\w+\.tsx)|(?:vite|svelte)\.config\.\w+)$/
+
+/** The files of an application: without what is installed, built or hidden. */
+function filesOf(app: string, folder = ''): readonly string[] {
+  return readdirSync(join(root, 'examples/apps', app, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (/^\.|^(?:node_modules|dist|build|data)$/.test(entry.name)) return []
+    return entry.isDirectory() ? filesOf(app, path) : [path]
+  })
+}
+
+test.each(apps)('the guide for %s shows or names every file that a new project lacks', (app) => {
+  const guide = read(guides[app] ?? '')
+  const missing = filesOf(app).filter((file) => !inNewProject.test(file) && !guide.includes(file))
+  expect(missing).toEqual([])
+})
+
 test('no application is installed with the workspace', () => {
   expect(read('pnpm-lock.yaml')).not.toContain('examples/apps')
 })
