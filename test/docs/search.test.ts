@@ -3,10 +3,10 @@ import { search } from '../../docs/.vitepress/search.mjs'
 import { allPages, readPage } from './markdown.js'
 import { indexOf, missedTasks, tasks } from './search.mjs'
 
-/** The sections of a guide, as the site indexes them: each heading with those above it, and the text below. */
+/** The sections of a guide, as the site indexes them: each heading with those above it, and the text below, without what pictures show. */
 function sectionsOf(page: string) {
   const id = `/${page.slice('docs/'.length, -'.md'.length)}`
-  const text = readPage(page).replace(/<!--[\s\S]*?-->/g, '')
+  const text = readPage(page).replace(/<!--[\s\S]*?-->|<picture>[\s\S]*?<\/picture>/g, '')
   const above: string[] = []
   // a line in a code block that begins with # is none
   const headings = text.replace(/^```[\s\S]*?^```/gm, (code) => code.replace(/^#/gm, ' '))
