@@ -214,6 +214,12 @@ const numbers: readonly (readonly [page: string, told: RegExp, source: string, s
     'packages/server/src/ledger/file-ledger-sqlite.ts',
     /Node ([\d.]+) and newer has it/,
   ],
+  [
+    'docs/start.md',
+    /one run may call the model \((\d+) by default/,
+    'packages/server/src/scope/settings.ts',
+    /call the model\. Default (\d+)\./,
+  ],
   ['docs/support.md', /tested with ([\d.]+)/, 'package.json', /"typescript": "([\d.]+)"/],
   ['docs/support.md', /tested with [\d.]+ and ([\d.]+)/, 'scripts/package.json', /"typescript": "([\d.]+)"/],
 ]
