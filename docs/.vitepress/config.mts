@@ -104,6 +104,7 @@ const sections = [
     items: [
       { text: 'From TanStack AI', link: '/migrating-from-tanstack-ai' },
       { text: 'From the AI SDK', link: '/migrating-from-the-ai-sdk' },
+      { text: 'From LangGraph', link: '/migrating-from-langgraph' },
       { text: 'From CopilotKit', link: '/migrating-from-copilotkit' },
       { text: 'Recipes for other servers', link: '/recipes' },
     ],

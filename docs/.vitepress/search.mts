@@ -10,7 +10,7 @@ export const search = {
      */
     tokenize: (text: string): string[] => [
       ...text.split(/[\n\r\p{Z}\p{P}]+/u),
-      ...(text.match(/[a-z]+(?:-[a-z]+)+/gi) ?? []),
+      ...(text.match(/[a-z]+(?:-[a-z]+)+/gi) ?? []).map((name) => `=${name}`),
       ...(text.match(/\b[A-Za-z]+[a-z][A-Z]\w*/g) ?? []).map((name) => `=${name}`),
     ],
     /** Words without meaning match nothing, and a word matches its other forms: "denied" finds "denial" and "deny". */
@@ -24,9 +24,12 @@ export const search = {
         ['approvals', 'approve'],
         ['approving', 'approve'],
         ['args', 'argument'],
+        ['auth', 'authentication'],
+        ['authenticate', 'authentication'],
         ['chat', 'conversation'],
         ['chats', 'conversation'],
         ['denial', 'deny'],
+        ['login', 'authentication'],
         ['postgresql', 'postgres'],
         ['save', 'store'],
       ])
@@ -41,18 +44,21 @@ export const search = {
   searchOptions: {
     /** Whoever types `approval-not-found` or `useChat` looks for that, and not for its parts. */
     tokenize: (text: string): string[] => {
-      const codes = text.match(/[a-z]+(?:-[a-z]+){2,}/gi) ?? []
+      const codes = text.match(/[a-z]+(?:-[a-z]+)+/gi) ?? []
       const names = text.match(/\b[A-Za-z]+[a-z][A-Z]\w*/g) ?? []
-      const rest = codes.reduce((all, code) => all.replace(code, ' '), text)
-      return [...codes, ...names.map((name) => `=${name}`), ...rest.split(/[\n\r\p{Z}\p{P}]+/u)]
+      // two words with a hyphen may also be just that: "client-tool" finds "client tool"
+      const rest = text.replace(/[a-z]+(?:-[a-z]+){2,}/gi, ' ')
+      return [...[...codes, ...names].map((name) => `=${name}`), ...rest.split(/[\n\r\p{Z}\p{P}]+/u)]
     },
     /** The last word may be half typed. */
     prefix: (term: string, at: number, terms: string[]): boolean =>
-      term.length > (at === terms.length - 1 ? 2 : 4) && !term.includes('='),
+      term.length > (at === terms.length - 1 ? 2 : 4) && !/^=[^-]*$/.test(term),
     fuzzy: (term: string): number => (term.length > 5 && !/[-=]/.test(term) ? 0.15 : 0),
     boost: { title: 5, titles: 3, text: 1 },
     /** Guides come before API pages, except before the page of a name that somebody types. */
     boostDocument: (id: string, term: string, stored?: Record<string, unknown>): number => {
+      // whoever types an error code wants its row, wherever else the code is named
+      if (/^=.*-/.test(term) && /\/errors(?:#|$)/.test(id)) return 20
       const isPage = Array.isArray(stored?.titles) && stored.titles.length === 0
       if (id.includes('/api/')) {
         const [, name = ''] = /\/([^/#]+)(?:#|$)/.exec(id) ?? []

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { blocksOf } from '../docs/markdown.js'
 
@@ -22,11 +22,13 @@ const ours = new Map<string, LockEntry>(
     .map((manifest) => [manifest.name, manifest]),
 )
 
-function filesOf(app: string, name: string): readonly string[] {
+/** The files of an application, or those of one name: without what is installed, built or hidden. */
+function filesOf(app: string, name?: string): readonly string[] {
   const folder = join('examples/apps', app)
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.split('/').at(-1) === name && !file.includes('node_modules'))
-    .map((file) => join(folder, file))
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8', withFileTypes: true })
+    .filter((entry) => entry.isFile() && (name === undefined || entry.name === name))
+    .map((entry) => join(relative(root, entry.parentPath), entry.name))
+    .filter((file) => !/\/(?:\.|(?:node_modules|dist|build|data)\/)/.test(file))
 }
 
 test('there is an application for each of six frameworks, and its page of the docs links to it', () => {
@@ -93,6 +95,17 @@ test.each(apps)('the guide for %s shows the files of the application as they are
   }
   for (const { file = '', code } of shownFiles(guide))
     expect(code, `${guide} shows ${file} as it was: run this test with RECORD_DOCS=1`).toBe(read(file))
+})
+
+/** What the command that creates a new project writes, and what belongs to this repository. */
+const inNewProject =
+  /^(?:package(?:-lock)?\.json|(?:\w+\/)?tsconfig\.json|README\.md|app\/layout\.tsx|src\/(?:app\.html|app\.tsx|entry-\w+\.tsx)|(?:vite|svelte)\.config\.\w+)$/
+
+test.each(apps)('the guide for %s shows or names every file that a new project lacks', (app) => {
+  const guide = read(guides[app] ?? '')
+  const files = filesOf(app).map((file) => relative(`examples/apps/${app}`, file))
+  const missing = files.filter((file) => !inNewProject.test(file) && !guide.includes(file))
+  expect(missing).toEqual([])
 })
 
 test('no application is installed with the workspace', () => {

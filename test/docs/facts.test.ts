@@ -204,10 +204,24 @@ const numbers: readonly (readonly [page: string, told: RegExp, source: string, s
   ],
   [
     'docs/security.md',
-    /at least (\d+) random bytes/,
+    /at least (\d+) random bytes/i,
     'packages/server/src/tokens/keys.ts',
     /MIN_SECRET_BYTES = (\d+)/,
   ],
+  [
+    'docs/install.md',
+    /your Node is ([\d.]+) or newer/,
+    'packages/server/src/ledger/file-ledger-sqlite.ts',
+    /Node ([\d.]+) and newer has it/,
+  ],
+  [
+    'docs/start.md',
+    /one run may call the model \((\d+) by default/,
+    'packages/server/src/scope/settings.ts',
+    /call the model\. Default (\d+)\./,
+  ],
+  ['docs/support.md', /tested with ([\d.]+)/, 'package.json', /"typescript": "([\d.]+)"/],
+  ['docs/support.md', /tested with [\d.]+ and ([\d.]+)/, 'scripts/package.json', /"typescript": "([\d.]+)"/],
 ]
 
 test('numbers that the pages name stand in the sources', () => {

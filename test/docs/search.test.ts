@@ -3,10 +3,10 @@ import { search } from '../../docs/.vitepress/search.mjs'
 import { allPages, readPage } from './markdown.js'
 import { indexOf, missedTasks, tasks } from './search.mjs'
 
-/** The sections of a guide, as the site indexes them: each heading with those above it, and the text below. */
+/** The sections of a guide, as the site indexes them: each heading with those above it, and the text below, without what pictures show. */
 function sectionsOf(page: string) {
   const id = `/${page.slice('docs/'.length, -'.md'.length)}`
-  const text = readPage(page).replace(/<!--[\s\S]*?-->/g, '')
+  const text = readPage(page).replace(/<!--[\s\S]*?-->|<picture>[\s\S]*?<\/picture>/g, '')
   const above: string[] = []
   // a line in a code block that begins with # is none
   const headings = text.replace(/^```[\s\S]*?^```/gm, (code) => code.replace(/^#/gm, ' '))
@@ -21,12 +21,22 @@ function sectionsOf(page: string) {
   })
 }
 
+const guides = () => allPages().filter((page) => page.startsWith('docs/') && page !== 'docs/index.md')
+
 test("a newcomer's words find the right guide among the first three results", () => {
-  const guides = allPages().filter((page) => page.startsWith('docs/') && page !== 'docs/index.md')
   // API pages are there once the site is built: scripts/check-search.mjs checks these
   const asked = tasks.filter(({ pages }) => pages.some((page) => !page.startsWith('api/')))
   expect(asked.length).toBeGreaterThanOrEqual(20)
-  expect(missedTasks(asked, indexOf(guides.flatMap(sectionsOf), search), search)).toEqual([])
+  expect(missedTasks(asked, indexOf(guides().flatMap(sectionsOf), search), search)).toEqual([])
+})
+
+test('an error code finds its row of Troubleshooting among the first three results', () => {
+  const codes = [...readPage('docs/errors.md').matchAll(/^\| `([a-z]+(?:-[a-z]+)+)` \|/gm)].map(
+    ([, code = '']) => code,
+  )
+  expect(codes.length).toBeGreaterThan(50)
+  const asked = codes.map((words) => ({ words, pages: ['errors'] }))
+  expect(missedTasks(asked, indexOf(guides().flatMap(sectionsOf), search), search)).toEqual([])
 })
 
 test('an API page comes after every guide, unless somebody types its name', () => {
