@@ -29,6 +29,10 @@ export interface ChatClients<Tools extends ToolMap = ToolMap> {
 
 /** The options of a client: those of its provider, and over them those of its pages, the latest last. */
 interface Layers<Tools extends ToolMap> {
+  /** The requested thread, if the client was created here. A client from outside keeps its own options. */
+  readonly thread: string | undefined
+  /** A page has asked for it by its thread. */
+  isAsked?: boolean
   base: Given<Tools>
   readonly pages: Map<object, Given<Tools>>
 }
@@ -41,19 +45,18 @@ export function createChatClients<Tools extends ToolMap>(
   let base: Given<Tools> = source instanceof ChatClient ? {} : omitUndefined(source)
   /** By the requested thread; `''` is the chat without one. Reading `client.threadId` would create a random id. */
   const byThread = new Map<string, ChatClient<Tools>>()
-  /** The clients that pages have asked for by their thread. */
-  const named = new Set<ChatClient<Tools>>()
   const layers = new WeakMap<ChatClient<Tools>, Layers<Tools>>()
-  /** The pages that have left their client. */
-  const left = new WeakSet<object>()
-  /** The clients created here, and their requested threads. A client from outside keeps its own options. */
-  const made = new WeakMap<ChatClient<Tools>, string>()
 
-  function change(client: ChatClient<Tools>, edit: (of: Layers<Tools>) => void): void {
-    const of = layers.get(client) ?? { base: {}, pages: new Map() }
+  function layersOf(client: ChatClient<Tools>, base: Given<Tools> = {}, thread?: string): Layers<Tools> {
+    const of = layers.get(client) ?? { thread, base, pages: new Map() }
     layers.set(client, of)
+    return of
+  }
+
+  function change(client: ChatClient<Tools>, edit: () => void): void {
+    const of = layersOf(client)
     const before = whole(of)
-    edit(of)
+    edit()
     const changes = changed(before, whole(of))
     if (Object.keys(changes).length > 0) client.setOptions(changes)
   }
@@ -66,8 +69,7 @@ export function createChatClients<Tools extends ToolMap>(
     if (known) return known
     if (!connection) throw new CountersignError('invalid-option', noConnection, { option: 'connection' })
     const client = new ChatClient<Tools>({ ...options, connection })
-    made.set(client, threadId)
-    layers.set(client, { base: given, pages: new Map() })
+    layersOf(client, given, threadId)
     return client
   }
 
@@ -78,37 +80,41 @@ export function createChatClients<Tools extends ToolMap>(
         if (own.threadId === undefined || own.threadId === main.getSnapshot().threadId) return main
         const client = find(base, omitUndefined(own))
         byThread.set(own.threadId, client)
-        named.add(client)
+        layersOf(client).isAsked = true
         return client
       },
       switchTo: (next) => around(next instanceof ChatClient ? next : find(omitUndefined(next))),
       setOptions(options) {
         base = omitUndefined(options)
         // Only now, so that the main client of an abandoned render is not retained.
-        const name = made.get(main) ?? main.getSnapshot().threadId
-        if (name || made.has(main)) byThread.set(name, main)
-        for (const client of new Set([main, ...named])) {
-          if (!made.has(client)) continue
-          change(client, (of) => {
-            of.base = base
-          })
+        const { thread } = layersOf(main)
+        const name = thread ?? main.getSnapshot().threadId
+        if (name || thread === name) byThread.set(name, main)
+        for (const client of byThread.values()) {
+          const of = layersOf(client)
+          if (of.thread !== undefined && (of.isAsked || client === main))
+            change(client, () => {
+              of.base = base
+            })
         }
       },
       follow(client, page, own) {
-        left.delete(page)
         const now = omitUndefined(own)
-        change(client, ({ pages }) => {
+        const { pages } = layersOf(client)
+        change(client, () => {
           pages.delete(page)
           if (Object.keys(now).length > 0) pages.set(page, now)
         })
       },
       leave(client, page) {
-        if (!made.has(client) || !layers.get(client)?.pages.has(page)) return
-        left.add(page)
+        const { pages, thread } = layersOf(client)
+        const own = pages.get(page)
+        if (!own || thread === undefined) return
         const look = () => {
-          if (left.has(page) && client.getSnapshot().isLoading) return
+          const isBack = pages.get(page) !== own
+          if (!isBack && client.getSnapshot().isLoading) return
           unsubscribe()
-          if (left.has(page)) change(client, ({ pages }) => pages.delete(page))
+          if (!isBack) change(client, () => pages.delete(page))
         }
         // Later, because the callbacks of a run follow what listeners are told of it.
         const unsubscribe = client.subscribe(() => queueMicrotask(look))

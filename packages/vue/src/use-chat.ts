@@ -64,7 +64,8 @@ export function useFoundClient<Tools extends ToolMap = ToolMap>(
   const provided = useClients<Tools>()
   let found: Found<Tools> | undefined
   const page = {}
-  onScopeDispose(() => found?.clients.leave(found.client, page), true)
+  const leave = () => found?.clients.leave(found.client, page)
+  onScopeDispose(leave, true)
   let mine: ChatClients<Tools> | undefined
   // Resolved lazily, at the latest with the next flush, so that options that change one after another, as
   // props do, are applied together. A client needs no cleanup until it is used.
@@ -77,7 +78,7 @@ export function useFoundClient<Tools extends ToolMap = ToolMap>(
     const clients = other ?? mine?.switchTo(own) ?? createChatClients<Tools>(own)
     if (!other) mine = clients
     const client = same?.client ?? clients.get(own)
-    if (found?.client !== client) found?.clients.leave(found.client, page)
+    if (found?.client !== client) leave()
     if (from) from.follow(client, page, own)
     else clients.setOptions(own)
     found = { shared, from, threadId: own.threadId, clients, client }

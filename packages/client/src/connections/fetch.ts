@@ -192,8 +192,8 @@ async function send(
  * object has no own properties, so spreading it would lose them.
  */
 export function headersByName(headers: HeadersGiven = {}): Readonly<Record<string, string>> {
-  const all = Symbol.iterator in headers ? [...headers] : Object.entries(headers)
-  return Object.fromEntries(all.map(([name, value]) => [name.toLowerCase(), value]))
+  const given = Symbol.iterator in headers ? headers : Object.entries(headers)
+  return Object.fromEntries(Array.from(given, ([name, value]) => [name.toLowerCase(), value]))
 }
 
 /** The body of a response of that type. Throws `not-an-event-stream` or `empty-response`. */
