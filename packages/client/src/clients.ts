@@ -135,7 +135,7 @@ function changed<Options extends object>(before: Options, now: Options): Partial
   const all: Options = { ...before, ...now }
   const changes: Partial<Options> = {}
   for (const name in all) {
-    const fixed = ['threadId', 'initialMessages', 'initialThread', 'statePatch'].includes(name)
+    const fixed = /^(initial|(threadId|statePatch|persistence|tabs)$)/.test(name)
     const lost = name === 'connection' && now[name] === undefined
     if (!fixed && !lost && !Object.is(before[name], now[name])) changes[name] = now[name]
   }
