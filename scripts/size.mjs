@@ -45,7 +45,7 @@ export const budgets = [
     name: `${name}: on top of the client`,
     imports: { ...client, [name]: name === 'svelte' ? '{ createChat }' : '{ useChat }' },
     onTop: true,
-    first: 1.5,
+    first: 1.65,
   })),
   {
     name: 'devtools: the element, on top of the client',

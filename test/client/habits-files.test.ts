@@ -83,3 +83,21 @@ test('H9 a failed upload names its file and keeps the cause', async () => {
     cause,
   })
 })
+
+test('H9 files that the page has stopped are not said to have failed', async () => {
+  const stopped = new AbortController()
+  const upload = async (_: Blob, { signal }: { signal: AbortSignal | undefined }) => {
+    stopped.abort()
+    signal?.throwIfAborted()
+    return { url: '/files/1' }
+  }
+  const { signal } = stopped
+  for (const options of [{ signal, upload }, { signal }]) {
+    const refused = await readFiles(photo, options).catch((error: unknown) => error)
+    expect(refused).toMatchObject({
+      code: 'tool-failed',
+      message: 'The file "cat.png" was not sent, because `signal` was aborted (see `cause`).',
+      cause: signal.reason,
+    })
+  }
+})

@@ -72,6 +72,27 @@ test('H2 prepareRequest replaces the URL, the headers or the body of a request',
   ])
 })
 
+test('H2 a header counts once, however its name is written: the one given last wins, and ours over all', async () => {
+  const { received, origin } = await openServer()
+  const connection = fetchServerSentEvents(origin, {
+    headers: {
+      'Content-Type': 'text/plain',
+      Authorization: 'of the connection',
+      'X-Trace': 'of the connection',
+    },
+    prepareRequest: ({ headers }) => ({ headers: { ...headers, 'X-Tenant': 'acme', 'X-TRACE': 'prepared' } }),
+  })
+  const client = new ChatClient({ connection, headers: { authorization: 'of the client' } })
+  onTestFinished(() => client.dispose())
+  await client.sendMessage('one')
+  await client.sendMessage('two', { headers: { AUTHORIZATION: 'of the message', 'x-tenant': 'other' } })
+  const own = { 'content-type': 'application/json', 'x-trace': 'prepared', 'x-tenant': 'acme' }
+  expect(received.map(({ headers }) => headers)).toMatchObject([
+    { ...own, authorization: 'of the client' },
+    { ...own, authorization: 'of the message' },
+  ])
+})
+
 test('H2 after a 401 the token is renewed and the same request is sent once more', async () => {
   let token = 'old'
   const { received, origin } = await openServer(({ headers }) =>

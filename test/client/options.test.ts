@@ -2,9 +2,12 @@ import {
   ChatClient,
   type ChatClientOptions,
   clientTool,
+  createChatClients,
   fetchServerSentEvents,
   stream,
 } from '@countersign/client'
+import { tabs } from '@countersign/client/tabs'
+import { webStorage } from '@countersign/client/web-storage'
 import type { AGUIEvent } from '@countersign/core'
 import {
   act,
@@ -468,3 +471,14 @@ const pendingMessage = {
     },
   ],
 } as const
+
+test('what cannot change stays with a client when the page that brought it has gone', () => {
+  const clients = createChatClients({ connection: scriptedConnection([]) })
+  const own = { threadId: 't', persistence: webStorage(), tabs: tabs(), initialState: 1, forwardedProps: 2 }
+  const client = clients.get(own)
+  const setOptions = vi.spyOn(client, 'setOptions')
+  const page = {}
+  clients.follow(client, page, own)
+  clients.leave(client, page)
+  expect(setOptions.mock.calls).toEqual([[{ forwardedProps: 2 }], [{ forwardedProps: undefined }]])
+})

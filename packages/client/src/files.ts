@@ -37,7 +37,7 @@ export interface ReadFilesOptions {
  * of a `File` becomes `metadata.name`.
  *
  * Rejects with `invalid-argument`, before anything is read or uploaded, if there are too many, one is too large, or one is no file
- * (`data.name`, `data.bytes`, `data.limit`). Rejects with `tool-failed` if an upload failed or a file could not be read.
+ * (`data.name`, `data.bytes`, `data.limit`). Rejects with `tool-failed` if an upload failed, a file could not be read, or `signal` was aborted.
  *
  * @example await sendMessage({ text, files: await readFiles(input.files) })
  */
@@ -73,7 +73,10 @@ export async function readFiles(
         return { type: 'file', media, source, ...metadata }
       } catch (cause) {
         if (isCountersignError(cause)) throw cause
-        const message = `The file ${JSON.stringify(name ?? 'without a name')} could not be ${upload ? 'uploaded' : 'read'} (see \`cause\`). Try again.`
+        const which = `The file ${JSON.stringify(name ?? 'without a name')}`
+        const message = signal?.aborted
+          ? `${which} was not sent, because \`signal\` was aborted (see \`cause\`).`
+          : `${which} could not be ${upload ? 'uploaded' : 'read'} (see \`cause\`). Try again.`
         throw new CountersignError('tool-failed', message, { name }, cause)
       }
     }),

@@ -38,6 +38,9 @@ export type ApprovalRequest<Tools extends ToolMap = ToolMap> = {
   }
 }[keyof Tools & string]
 
+/** Of each member of a union, so that `name` narrows `input`. */
+type CallToAnswer<Part> = Part extends ToolCallPart ? Pick<Part, 'id' | 'name' | 'input'> : never
+
 /** The argument of `onFinish`, for a run that ended well. */
 export interface FinishedInfo<Tools extends ToolMap = ToolMap> {
   readonly messages: readonly UIMessage<Tools>[]
@@ -121,7 +124,7 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
    * A client tool starts; or the run left a call to this page for which `tools` has no tool: then answer it with `addToolResult`. After a
    * reload it is called again for such a call, at `retry()`.
    */
-  onToolCall?: ((call: Pick<ToolCallPart<Tools>, 'id' | 'name' | 'input'>) => void) | undefined
+  onToolCall?: ((call: CallToAnswer<ToolCallPart<Tools>>) => void) | undefined
   onFinish?: ((info: FinishedInfo<Tools>) => void) | undefined
   onError?: ((error: CountersignError) => void) | undefined
   /** `stop()` has ended a run or client tools. */

@@ -6,10 +6,10 @@ export interface Turn<Tools extends ToolMap = ToolMap> {
   /** The id of its first message. `regenerate({ messageId: turn.id })` requests this reply again. */
   readonly id: string
   readonly role: UIMessage['role']
+  /** The AG-UI messages it consists of. First, so that TypeScript compares turns by their parts, as it does messages. */
+  readonly messages: readonly UIMessage<Tools>[]
   /** The parts of all its messages, in order. */
   readonly parts: readonly MessagePart<Tools>[]
-  /** The AG-UI messages it consists of. */
-  readonly messages: readonly UIMessage<Tools>[]
 }
 
 /**

@@ -3,6 +3,8 @@ import type { ApprovalErrorCode } from './errors.js'
 
 /** One message as users see it. An AG-UI assistant message with its reasoning and tool results is one UIMessage. */
 export interface UIMessage<Tools extends ToolMap = ToolMap> {
+  /** Never there. With it, TypeScript compares messages by their parts, so one of named tools fits where none are named. */
+  readonly [toolsOf]?: { readonly [Name in keyof Tools]: unknown }
   readonly id: string
   readonly role: 'user' | 'assistant' | 'system'
   readonly parts: readonly MessagePart<Tools>[]
@@ -46,6 +48,7 @@ export type PartialOutput<Output> = Output extends readonly (infer Item)[]
     ? { readonly [Name in keyof Output]?: PartialOutput<Output[Name]> }
     : Output
 
+declare const toolsOf: unique symbol
 declare const outputType: unique symbol
 
 /** The type of structured replies, beside those of the tools: `useChat<InferTools<typeof tools> & WithOutput<typeof schema>>()`. */

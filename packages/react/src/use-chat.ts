@@ -72,14 +72,14 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
     refind(current)
   }
   const { clients, client } = current
-  const last = useRef<{ client?: ChatClient<Tools>; own: Settings<Tools> }>({ own: {} })
+  const last = useRef<Settings<Tools>>({})
   // Every render creates a new options object, but its values seldom change.
-  const given = isSame(last.current.own, own) ? last.current.own : own
+  const given = isSame(last.current, own) ? last.current : own
+  useInsertionEffect(() => () => clients.leave(client, last), [clients, client])
   // Before all other effects, so that a message sent in one of them already uses these options.
   useInsertionEffect(() => {
-    const before = last.current.client === client ? last.current.own : {}
-    last.current = { client, own: given }
-    if (clients === provided) clients.follow(client, given, before)
+    last.current = given
+    if (clients === provided) clients.follow(client, last, given)
     else clients.setOptions(given)
   }, [clients, provided, client, given])
   useEffect(() => client.attach(), [client])

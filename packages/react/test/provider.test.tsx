@@ -212,6 +212,30 @@ test('a page that gives one option does not take back what another page of the s
   expect([onFinish.mock.calls.length, onEvent.mock.calls.length]).toEqual([1, 1])
 })
 
+test('options of a page that is gone are those of the provider again, and another page keeps its own', async () => {
+  const { connection, requests } = handAgent()
+  const finished: string[] = []
+  const [main, dialog] = [child(), child()]
+  const [own, other] = [
+    { onFinish: () => finished.push('main') },
+    { onFinish: () => finished.push('dialog'), forwardedProps: { tone: 'warm' } },
+  ]
+  const page = (isOpen: boolean) => (
+    <ChatProvider options={{ connection, notify, forwardedProps: { tone: 'dry' } }}>
+      <main.Child options={own} />
+      {isOpen && <dialog.Child options={other} />}
+    </ChatProvider>
+  )
+  const view = render(page(false), { wrapper: StrictMode })
+  for (const isOpen of [true, false]) {
+    view.rerender(page(isOpen))
+    await after(() => main.got.client?.sendMessage('hello'))
+    await after(() => requests.at(-1)?.finish())
+  }
+  expect(requests.map(({ input }) => input.forwardedProps)).toEqual([{ tone: 'warm' }, { tone: 'dry' }])
+  expect(finished).toEqual(['dialog', 'main'])
+})
+
 test('an option that is undefined is not given: the provider’s stands', async () => {
   const { connection, requests } = handAgent()
   const { got, Child } = child()

@@ -91,17 +91,14 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
       return { registry, clients, client: clients.get(own()) }
     })
   })
+  const page = {}
+  createRenderEffect(on(found, ({ clients, client }) => onCleanup(() => clients.leave(client, page))))
   // Before all effects of the page, so that a message sent in one of them already uses these options.
-  createRenderEffect<{ client?: ChatClient<Tools>; own: Settings<Tools> }>(
-    (last) => {
-      const { registry, clients, client } = found()
-      const now = { client, own: own() }
-      if (registry) registry.follow(client, now.own, last.client === client ? last.own : {})
-      else clients.setOptions(now.own)
-      return now
-    },
-    { own: {} },
-  )
+  createRenderEffect(() => {
+    const { registry, clients, client } = found()
+    if (registry) registry.follow(client, page, own())
+    else clients.setOptions(own())
+  })
   const client = createMemo(() => found().client)
   createEffect(on(client, ({ attach }) => onCleanup(attach())))
   return client

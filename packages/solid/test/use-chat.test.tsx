@@ -9,8 +9,9 @@ import {
   useMessage,
 } from '@countersign/solid'
 import { byHand, finish, passMacrotasks, scriptedConnection, text } from '@countersign/testing'
-import { createEffect, createRoot, createSignal, type JSX } from 'solid-js'
+import { createEffect, createRoot, createSignal, type JSX, Show } from 'solid-js'
 import { createStore } from 'solid-js/store'
+import { render } from 'solid-js/web'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
 const notify = 'sync'
@@ -217,4 +218,46 @@ test('without a provider, a client or a connection the error names the way out',
   for (const options of [undefined, {}, { threadId: 'a' }, () => ({})]) {
     expect(() => inRoot(() => ({ chat: useChat(options) }))).toThrow(/connection.*client.*provider/)
   }
+})
+
+test('S4.90 options of a page that is gone are those of the provider again', async () => {
+  const connection = scriptedConnection([], { otherwise: [text('Yes.')] })
+  const finished: string[] = []
+  const [isOpen, setOpen] = createSignal(true)
+  let chat: UseChat | undefined
+  const Dialog = () => {
+    useChat({ onFinish: () => finished.push('dialog'), forwardedProps: { tone: 'warm' } })
+    return null
+  }
+  const Main = () => {
+    chat = useChat()
+    return (
+      <Show when={isOpen()}>
+        <Dialog />
+      </Show>
+    )
+  }
+  const options = {
+    connection,
+    notify,
+    forwardedProps: { tone: 'dry' },
+    onFinish: () => finished.push('all'),
+  } as const
+  const end = render(
+    () => (
+      <ChatProvider options={options}>
+        <Main />
+      </ChatProvider>
+    ),
+    document.createElement('div'),
+  )
+  onTestFinished(end)
+  await chat?.sendMessage('hello')
+  setOpen(false)
+  await chat?.sendMessage('hello')
+  expect(connection.requests.map(({ forwardedProps }) => forwardedProps)).toEqual([
+    { tone: 'warm' },
+    { tone: 'dry' },
+  ])
+  expect(finished).toEqual(['dialog', 'all'])
 })

@@ -1,4 +1,5 @@
 import type { ChatClient, ToolMap } from '@countersign/client'
+import { onDestroy, untrack } from 'svelte'
 import { createView, type UseChat } from './chat.js'
 import { createOwn, type Given, getProvided, type Own, reader } from './provider.js'
 import { createFinding, type Reading, toReading } from './reading.js'
@@ -25,7 +26,10 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
 
 function createBelow<Tools extends ToolMap>(provided: Own<Tools>, options: Given<Tools>): UseChat<Tools> {
   const read = reader(options)
-  let last: { client: ChatClient<Tools>; own: ReturnType<typeof read> } | undefined
+  const page = {}
+  let last: ChatClient<Tools> | undefined
+  const leave = () => last && untrack(provided.find).leave(last, page)
+  onDestroy(leave)
   const find = () => {
     const { client, ...own } = read()
     return client ?? provided.find().get(own)
@@ -35,8 +39,9 @@ function createBelow<Tools extends ToolMap>(provided: Own<Tools>, options: Given
     if (shared) return shared
     const clients = provided.follow()
     const client = clients.get(own)
-    clients.follow(client, own, last?.client === client ? last.own : {})
-    last = { client, own }
+    if (last !== client) leave()
+    clients.follow(client, page, own)
+    last = client
     return client
   }
   return createView(createFinding(find, follow), follow)

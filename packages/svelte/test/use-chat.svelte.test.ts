@@ -380,3 +380,32 @@ test('without a provider, a client or a connection the error names the way out',
   for (const make of [() => createChat(), () => createChat({}), () => getChat(), () => useMessage('m')])
     expect(make).toThrow(/connection.*client.*provider/)
 })
+
+test('options of a component that is gone are those of the provider again', async () => {
+  const connection = scriptedConnection([], { otherwise: [text('Yes.')] })
+  const finished: string[] = []
+  let chat: UseChat | undefined
+  const dialog = () => {
+    const own = createChat({ onFinish: () => finished.push('dialog'), forwardedProps: { tone: 'warm' } })
+    $effect(() => void own.status)
+  }
+  const props: { setup: () => void; below?: (() => void) | undefined } = $state({
+    setup: () => {
+      const all = () => finished.push('all')
+      chat = setChat({ connection, notify, forwardedProps: { tone: 'dry' }, onFinish: all })
+    },
+    below: dialog,
+  })
+  const app = mount(Setup, { target: document.body, props })
+  onTestFinished(() => void unmount(app))
+  await after()
+  await after(() => chat?.sendMessage('hello'))
+  props.below = undefined
+  await after()
+  await after(() => chat?.sendMessage('hello'))
+  expect(connection.requests.map(({ forwardedProps }) => forwardedProps)).toEqual([
+    { tone: 'warm' },
+    { tone: 'dry' },
+  ])
+  expect(finished).toEqual(['dialog', 'all'])
+})

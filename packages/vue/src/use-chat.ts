@@ -10,8 +10,8 @@ import {
   type Turn,
   turnsOf,
 } from '@countersign/client'
-import { type ComputedRef, computed, type MaybeRefOrGetter } from 'vue'
-import { type Given, given, mapped } from './given.js'
+import { type ComputedRef, computed, type MaybeRefOrGetter, onScopeDispose } from 'vue'
+import { given, mapped } from './given.js'
 import { useClients } from './provider.js'
 import { untracked, useReading, whileShown } from './reading.js'
 
@@ -63,21 +63,25 @@ export function useFoundClient<Tools extends ToolMap = ToolMap>(
 ): ComputedRef<ChatClient<Tools>> {
   const provided = useClients<Tools>()
   let found: Found<Tools> | undefined
+  const page = {}
+  const leave = () => found?.clients.leave(found.client, page)
+  onScopeDispose(leave, true)
   let mine: ChatClients<Tools> | undefined
   // Resolved lazily, at the latest with the next flush, so that options that change one after another, as
   // props do, are applied together. A client needs no cleanup until it is used.
   return computed(() => {
     const { client: shared, ...own } = given<Tools>(options)
     const from = shared ? undefined : provided?.value
-    const isSame = found?.from === from && found?.shared === shared && found?.own.threadId === own.threadId
+    const isSame = found?.from === from && found?.shared === shared && found?.threadId === own.threadId
     const same = isSame ? found : undefined
     const other = same?.clients ?? (shared ? createChatClients<Tools>(shared) : from)
     const clients = other ?? mine?.switchTo(own) ?? createChatClients<Tools>(own)
     if (!other) mine = clients
     const client = same?.client ?? clients.get(own)
-    if (from) from.follow(client, own, found?.client === client ? found.own : {})
+    if (found?.client !== client) leave()
+    if (from) from.follow(client, page, own)
     else clients.setOptions(own)
-    found = { shared, from, own, clients, client }
+    found = { shared, from, threadId: own.threadId, clients, client }
     return client
   })
 }
@@ -85,7 +89,7 @@ export function useFoundClient<Tools extends ToolMap = ToolMap>(
 interface Found<Tools extends ToolMap> {
   readonly shared: ChatClient<Tools> | undefined
   readonly from: ChatClients<Tools> | undefined
-  readonly own: Given<Tools>
+  readonly threadId: string | undefined
   readonly clients: ChatClients<Tools>
   readonly client: ChatClient<Tools>
 }

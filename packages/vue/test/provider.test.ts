@@ -92,3 +92,31 @@ test('the nearest provider counts', () => {
   })
   expect(chats[0]?.client.value).toBe(inner)
 })
+
+test('options of a page that is gone are those of the provider again', async () => {
+  const connection = server()
+  const finished: string[] = []
+  const isOpen = ref(true)
+  const main = child()
+  const dialog = child(() => ({ onFinish: () => finished.push('dialog'), forwardedProps: { tone: 'warm' } }))
+  mount(
+    component(() => {
+      provideChat({
+        connection,
+        notify,
+        forwardedProps: { tone: 'dry' },
+        onFinish: () => finished.push('all'),
+      })
+      return () => [h(main.Child), isOpen.value ? h(dialog.Child) : null]
+    }),
+  )
+  await after(() => main.chats[0]?.sendMessage('hello'))
+  isOpen.value = false
+  await after()
+  await after(() => main.chats[0]?.sendMessage('hello'))
+  expect(connection.requests.map(({ forwardedProps }) => forwardedProps)).toEqual([
+    { tone: 'warm' },
+    { tone: 'dry' },
+  ])
+  expect(finished).toEqual(['dialog', 'all'])
+})

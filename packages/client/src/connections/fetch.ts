@@ -176,6 +176,7 @@ async function send(
   const place = `[${init.method}] "${url}"`
   const response = await fetch(url, {
     ...init,
+    headers: headersByName(init.headers),
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
     ...(credentials && { credentials }),
@@ -186,9 +187,13 @@ async function send(
   return { response, place }
 }
 
-/** Headers by name. A `Headers` object has no own properties, so spreading it would lose them. */
+/**
+ * Headers by name in lower case: `fetch` joins the values of names that differ only in case, so the later one would not win. A `Headers`
+ * object has no own properties, so spreading it would lose them.
+ */
 export function headersByName(headers: HeadersGiven = {}): Readonly<Record<string, string>> {
-  return Symbol.iterator in headers ? Object.fromEntries(headers) : headers
+  const given = Symbol.iterator in headers ? headers : Object.entries(headers)
+  return Object.fromEntries(Array.from(given, ([name, value]) => [name.toLowerCase(), value]))
 }
 
 /** The body of a response of that type. Throws `not-an-event-stream` or `empty-response`. */

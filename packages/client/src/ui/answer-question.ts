@@ -31,7 +31,7 @@ export function showFirst({ pendingApprovals: [request], interrupts: [question] 
  * Resolves to a message for the user if the answer was not accepted.
  */
 export async function answerQuestion(
-  client: ChatClient,
+  client: Pick<ChatClient, 'getSnapshot' | 'respondToInterrupt'>,
   response: InterruptResponse,
 ): Promise<string | undefined> {
   focusNext(client, response.id)
@@ -41,7 +41,7 @@ export async function answerQuestion(
   return lateOf(result)
 }
 
-function focusNext(client: ChatClient, id: string): void {
+function focusNext(client: Pick<ChatClient, 'getSnapshot'>, id: string): void {
   const { interrupts, pendingApprovals } = client.getSnapshot()
   const question = interrupts.find((other) => other.id !== id)
   const [request] = pendingApprovals

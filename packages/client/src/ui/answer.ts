@@ -28,14 +28,14 @@ export function approvalOf(input: unknown, edited?: EditedPreview): Answer {
 }
 
 /** The edited arguments of each chat that were sent last, by approval id. */
-const edits = new WeakMap<ChatClient, ReadonlyMap<string, unknown>>()
+const edits = new WeakMap<object, ReadonlyMap<string, unknown>>()
 const MOST_EDITS = 20
 
 /**
  * What the edit form starts with: the edits that this page has sent before, for the user to correct. A request whose edit the server
  * has not accepted is open again. Empty if there are none.
  */
-export function firstDraft(client: ChatClient, { approval }: ToolCallPart): Draft {
+export function firstDraft(client: object, { approval }: ToolCallPart): Draft {
   return draftOf(approval && edits.get(client)?.get(approval.id))
 }
 
@@ -44,7 +44,7 @@ export function firstDraft(client: ChatClient, { approval }: ToolCallPart): Draf
  * message for the user if the answer came too late, or was refused before it was sent.
  */
 export async function giveAnswer(
-  client: ChatClient,
+  client: Pick<ChatClient, 'getSnapshot' | 'addToolApprovalResponse'>,
   part: ToolCallPart,
   answer: Answer,
 ): Promise<string | undefined> {
@@ -61,7 +61,7 @@ export async function giveAnswer(
 }
 
 /** Denies all open requests that may be denied, in one go. The button that was pressed disappears: the focus goes to the message input. */
-export function denyAll(client: ChatClient): void {
+export function denyAll(client: Pick<ChatClient, 'getSnapshot' | 'addToolApprovalResponses'>): void {
   const denials = client
     .getSnapshot()
     .pendingApprovals.flatMap(({ approval: { id, options } }): ApprovalResponse[] =>

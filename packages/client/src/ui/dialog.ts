@@ -1,3 +1,4 @@
+import type { ToolMap } from '@countersign/core'
 import { approvalQueue } from '../approval-queue.js'
 import type { ChatClient } from '../client.js'
 import { DIALOG_TITLE_ID, focusComposer } from './focus.js'
@@ -11,7 +12,11 @@ function focusTitle(): void {
  * Shows the requests in `dialog`, including those set aside, until none is left or the user closes it, and
  * then calls `onClose`. Closing answers nothing. Returns a function that stops following the queue.
  */
-export function showOneByOne(client: ChatClient, dialog: HTMLDialogElement, onClose: () => void): () => void {
+export function showOneByOne<Tools extends ToolMap = ToolMap>(
+  client: ChatClient<Tools>,
+  dialog: HTMLDialogElement,
+  onClose: () => void,
+): () => void {
   const queue = approvalQueue(client)
   const following = new AbortController()
   const { signal } = following

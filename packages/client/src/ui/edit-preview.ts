@@ -65,7 +65,7 @@ export function editStep(
 
 /** Asks the server what edited arguments would do, and reports each state. */
 export async function loadPreview(
-  client: ChatClient,
+  client: Pick<ChatClient, 'threadId' | 'getSnapshot'>,
   { previewUrl }: EditSettings,
   { approval }: ToolCallPart,
   input: unknown,

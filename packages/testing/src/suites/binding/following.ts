@@ -74,6 +74,23 @@ export function following(spec: Spec, expect: Expect): void {
     ])
   })
 
+  spec('S4.90 options of a page end with it; a run that is open then still has them', async (bench) => {
+    const server = scriptedConnection([[hold(), text('One.')], [text('Two.')], [text('Three.')]])
+    const finished: string[] = []
+    const onFinish = () => finished.push('page')
+    const provider = { options: { connection: server, notify: 'sync' as const, forwardedProps: 'provider' } }
+    const use = (threadId: string, more: PageOptions = {}) => ({ options: { threadId, ...more }, provider })
+    const page = await bench.open(use('a', { forwardedProps: 'page', onFinish }))
+    await bench.after(() => page.press('send', undefined, { text: 'one' }))
+    await bench.after(() => page.press('send', undefined, { text: 'two' }))
+    await bench.update(page, use('b'))
+    await bench.after(() => server.release())
+    await bench.update(page, use('a'))
+    await bench.after(() => page.press('send', undefined, { text: 'three' }))
+    expect(server.requests.map(({ forwardedProps }) => forwardedProps)).toEqual(['page', 'page', 'provider'])
+    expect([finished, page.texts().length]).toEqual([['page', 'page'], 6])
+  })
+
   spec('S4.87 the actions are the same functions over renders, runs and new options', async (bench) => {
     const server = scriptedConnection([gated(1), [resolve(), text('Done.')]])
     const use = (forwardedProps: unknown) => ({

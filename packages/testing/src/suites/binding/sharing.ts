@@ -130,6 +130,37 @@ export function sharing(spec: Spec, expect: Expect): void {
   })
 
   for (const kind of ['without', 'below'] as const)
+    spec(
+      `S4.90 ${kind} a provider, a thread that was left goes on with the options it was shown with`,
+      async (bench) => {
+        const servers = {
+          a: scriptedConnection([], { otherwise: [hold(), text('Yes.')] }),
+          b: scriptedConnection([]),
+        }
+        const finished: string[] = []
+        const use = (threadId: 'a' | 'b') => {
+          const onFinish = () => finished.push(threadId)
+          const whole = { connection: servers[threadId], notify: 'sync' as const, threadId, onFinish }
+          const options = { ...whole, forwardedProps: { project: threadId } }
+          return kind === 'without' ? { options } : { options: {}, provider: { options } }
+        }
+        const page = await bench.open(use('a'))
+        await bench.after(() => page.press('send', undefined, { text: 'one' }))
+        await bench.after(() => page.press('send', undefined, { text: 'two' }))
+        await bench.update(page, use('b'))
+        await bench.after(() => servers.a.release())
+        await bench.after(() => servers.a.release())
+        expect(servers.a.requests.map(({ forwardedProps }) => forwardedProps)).toEqual([
+          { project: 'a' },
+          { project: 'a' },
+        ])
+        expect([finished, servers.b.requests.length]).toEqual([['a', 'a'], 0])
+        await bench.update(page, use('a'))
+        expect(page.texts()).toEqual(['one', 'Yes.', 'two', 'Yes.'])
+      },
+    )
+
+  for (const kind of ['without', 'below'] as const)
     spec(`F35 H23 ${kind} a provider, no threadId is one chat too: coming back finds it`, async (bench) => {
       const server = scriptedConnection([], { otherwise: [text('Yes.')] })
       const options = { connection: server, notify: 'sync' as const }
