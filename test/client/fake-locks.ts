@@ -9,6 +9,7 @@ const browsers = new WeakMap<object, Map<string, Waiting[]>>()
 /** Web Locks as one page sees them. Pages with the same `browser` share them, and one that leaves releases all of its own. */
 export class FakeLocks {
   readonly #browser: Map<string, Waiting[]>
+  #isGone = false
 
   /** `browser`: any object that stands for it. */
   constructor(browser: object) {
@@ -36,6 +37,8 @@ export class FakeLocks {
   ): Promise<unknown> {
     if (ifAvailable && signal) throw new DOMException('not both', 'NotSupportedError')
     await Promise.resolve()
+    // What a page that is gone still asks for in a test is never heard.
+    if (this.#isGone) return new Promise(() => {})
     const waiting = this.#browser.get(name) ?? []
     this.#browser.set(name, waiting)
     if (ifAvailable && waiting.length > 0) return hold(null)
@@ -61,6 +64,7 @@ export class FakeLocks {
   }
 
   leave(): void {
+    this.#isGone = true
     for (const [name, all] of this.#browser)
       for (const one of [...all]) if (one.owner === this) this.#drop(name, one)
   }

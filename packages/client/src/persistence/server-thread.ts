@@ -66,6 +66,8 @@ export class ServerThread implements KeptThread {
   readonly #calls: OwnCalls
   /** Has the lock while the conversation loads. */
   #isHolding = false
+  /** The storage has something that is left to another page, which works. */
+  #isRefused = false
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -215,32 +217,36 @@ export class ServerThread implements KeptThread {
   }
 
   /** A page that works goes on where a reload has cut it off, as no other page may meanwhile. */
-  #load(): Promise<ThreadRecord | undefined> {
-    return this.#isTried ? this.#read() : this.#withLock((isFree) => this.#read(isFree))
+  async #load(): Promise<ThreadRecord | undefined> {
+    if (this.#isTried) return this.#read(false)
+    const first = (isFree: boolean | undefined) => this.#read(true, isFree)
+    const record = await this.#withLock(first)
+    // A page that has ended meanwhile, perhaps this one before its reload, has left something to it.
+    return this.#isRefused && (await this.#tryLock()) ? this.#withLock(first) : record
   }
 
-  async #read(wasFree?: boolean): Promise<ThreadRecord | undefined> {
+  async #read(isFirst: boolean, wasFree?: boolean): Promise<ThreadRecord | undefined> {
     const { threadId } = this.#session
     const stored = await this.#unsent.load(threadId).catch((error: CountersignError) => {
       this.#session.failed(error)
       return undefined
     })
     const { initialThread } = this.#session.options
-    const given = this.#isTried ? undefined : initialThread
+    const given = isFirst ? initialThread : undefined
     const loading = given ? withAGUIMessages(given) : this.#fetch()
     const loaded = await loading.catch((error: CountersignError) => {
-      if (this.#isTried) throw error
+      if (!isFirst) throw error
       // What is given until it can be loaded is kept, with what was kept before.
       this.#session.failed(error)
       return 'failed' as const
     })
-    const isFirst = !this.#isTried
     this.#isTried = true
     if (loaded === 'failed') return undefined
     this.#loaded = loaded
     this.#isLoaded = true
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
     const isAlone = wasFree !== false && ((await this.#tryLock()) ?? isFirst)
+    this.#isRefused = !isAlone && stored !== undefined
     const unsent = this.#unsent.take(stored, isAlone)
     if (isFirst) this.#ownRun ??= unsent?.openRun
     if (!loaded && !unsent) return undefined
@@ -314,7 +320,8 @@ export class ServerThread implements KeptThread {
       const isKnown = before ? before.createdAt === now.createdAt : this.#isLoaded
       // Where the head has moved to an older message, another version is shown.
       const isBranch = !before || before.head === now.head || now.messages.some(({ id }) => id === now.head)
-      const isSame = isKnown && isBranch && !this.#isBehind && this.#shows(now)
+      const isLeft = this.#isRefused && (await this.#tryLock())
+      const isSame = isKnown && isBranch && !isLeft && !this.#isBehind && this.#shows(now)
       const { run } = now
       if (!isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
       else this.#shown = now
