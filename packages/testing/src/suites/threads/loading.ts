@@ -20,6 +20,7 @@ export function loading(spec: ThreadSpec, expect: Expect): void {
         const result = await another.append(own, { version: 0, messages: [text(`of ${owner}`)] })
         expect(result).toEqual({ status: 'appended', version: 1 })
         expect(await idsAfter(0, own)).toEqual([`of ${owner}`])
+        expect((await another.list(owner, { limit: 10 })).threads.length).toEqual(1)
         expect(await another.remove(own)).toEqual(true)
       }
       expect(await store.load(key)).toEqual(await another.load(key))
@@ -36,6 +37,8 @@ export function loading(spec: ThreadSpec, expect: Expect): void {
       '1:a',
       'A',
       ' a',
+      '\u00e9',
+      'e\u0301',
       '\u0000',
       '\ud800',
       '\ud801',
@@ -70,7 +73,7 @@ export function loading(spec: ThreadSpec, expect: Expect): void {
         { type: 'file', mediaType: 'image/png', data: 'iVBORw0KGgo=' },
         {
           type: 'text',
-          content: 'Zo\u00eb \u{1F600} \u0000 \ud800 \udfff \u2028 \' " \\ \n $1 ? %s {0} \\u0000',
+          content: 'Zo\u00eb Zoe\u0308 \u{1F600} \u0000 \ud800 \udfff \u2028 \' " \\ \n $1 ? %s {0} \\u0000',
         },
       ]
       const messages = [
