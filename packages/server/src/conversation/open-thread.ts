@@ -95,7 +95,7 @@ export async function openThread(
     const known = thread?.byId ?? new Map<string, KnownMessage>()
     const asked = new Set(given.map(({ id }) => id))
     const newId = newIds(settings.generateId, (id) => known.has(id) || asked.has(id))
-    const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given, resume.length > 0)
+    const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given, resume)
     const history = stored.map(({ message }) => message)
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
     const merged = isUpload ? uploadedHistory(given) : mergeHistory(history, given, toolkit, known, newId)
@@ -150,8 +150,7 @@ export async function hasNews(
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
   const thread = await threads.open(key, settings.limits.cachedThreadBytes)
   const page = readPage(forwardedProps)
-  const answers = resume.length > 0
-  const stored = thread === undefined ? [] : continuedBranch(thread, branchOf(thread), page, given, answers)
+  const stored = thread === undefined ? [] : continuedBranch(thread, branchOf(thread), page, given, resume)
   const history = stored.map(({ message }) => message)
   const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
   const known = thread?.byId ?? new Map<string, KnownMessage>()
@@ -196,7 +195,7 @@ function continuedBranch(
   shown: readonly KnownMessage[],
   { after, regenerate, edit }: PageHistory,
   given: readonly Message[],
-  answers: boolean,
+  answers: readonly unknown[],
 ): readonly KnownMessage[] {
   const find = (id: string | undefined) => (id === undefined ? undefined : byId.get(id))
   const to = (head: string | null | undefined) => branchOf({ head: head ?? null, messages, byId })
@@ -214,7 +213,8 @@ function continuedBranch(
   const sent = given.findLast(({ role, id }) => role === 'user' && byId.has(id))
   // A page that names no message before those that it sends may send all that it has.
   const isSentAgain = after === undefined ? sent === given.at(-1) : given.every(({ role }) => role !== 'tool')
-  const last = (isSentAgain && !answers ? find(sent?.id) : undefined) ?? (isNew ? find(after) : undefined)
+  const last =
+    (isSentAgain && answers.length === 0 ? find(sent?.id) : undefined) ?? (isNew ? find(after) : undefined)
   return last === undefined || shown.includes(last) ? shown : to(headOf(messages, last.id))
 }
 

@@ -98,9 +98,8 @@ export function gapOf(stored: readonly Message[], given: readonly Message[], las
   const knowsTurn = !rest.some((message, at) => at <= spoken && isLacking(message))
   const seen = rest.findLastIndex((message) => !(isLacking(message) && isText(message)))
   const unseen = knowsTurn ? rest.length - 1 - seen : 0
-  // The page shows another version.
-  const isElsewhere = last !== undefined && before < 0
-  return { isBehind: isElsewhere || lacking.length > unseen, unseen }
+  // Without `last`, this is not the version that the page shows.
+  return { isBehind: (last !== undefined && before < 0) || lacking.length > unseen, unseen }
 }
 
 function isText(message: Message): boolean {

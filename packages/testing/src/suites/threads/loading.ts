@@ -1,4 +1,5 @@
 import type { ThreadKey, ThreadStore } from '@countersign/server'
+import { distinctTexts } from '../distinct.js'
 import type { Expect } from '../ledger/bench.js'
 import { attempt, key, LEASE, type ThreadSpec, text } from './bench.js'
 
@@ -29,22 +30,7 @@ export function loading(spec: ThreadSpec, expect: Expect): void {
   )
 
   spec('T2 threads and messages keep to their own ids, whatever is in them', async ({ store, another }) => {
-    const ids = [
-      '',
-      '__proto__',
-      'a',
-      'a:1',
-      '1:a',
-      'A',
-      ' a',
-      '\u00e9',
-      'e\u0301',
-      '\u0000',
-      '\ud800',
-      '\ud801',
-      '"\\\n{}*?$1',
-      'x'.repeat(5000),
-    ]
+    const ids = ['', ...distinctTexts]
     for (const id of ids) {
       const messages = ids.map((other) => text(other, id, `${other} of ${id}`))
       await store.append(
