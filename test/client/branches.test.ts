@@ -241,7 +241,7 @@ test('T9 a page that rejoins a run of a version that was left meanwhile shows wh
     if (reader === undefined) return response
     let isBegun = false
     const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
-      if (!isBegun) controller.enqueue((await reader.read()).value)
+      if (!isBegun) controller.enqueue((await reader.read()).value ?? new Uint8Array())
       else {
         page.network.isUp = false
         controller.error(new TypeError('network error'))
