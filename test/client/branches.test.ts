@@ -222,3 +222,43 @@ function losing({ handle }: ReturnType<typeof startServer>) {
     },
   }
 }
+
+test('T9 a page that rejoins a run of a version that was left meanwhile shows what the server shows', async () => {
+  let breakOff = () => {}
+  const brokenOff = new Promise<void>((resolve) => {
+    breakOff = resolve
+  })
+  const slow = async function* () {
+    await brokenOff
+    yield words('one')
+    yield stop
+  }
+  const server = startServer(slow, () => [words('two'), stop])
+  // The response breaks off once the run has begun.
+  const handle = async (request: Request) => {
+    const response = await server.handle(request)
+    const reader = request.method === 'POST' ? response.body?.getReader() : undefined
+    if (reader === undefined) return response
+    let isBegun = false
+    const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+      if (!isBegun) controller.enqueue((await reader.read()).value ?? new Uint8Array())
+      else {
+        page.network.isUp = false
+        controller.error(new TypeError('network error'))
+        breakOff()
+      }
+      isBegun = true
+    }
+    return new Response(new ReadableStream({ pull }), response)
+  }
+  const page = openPage({ handle })
+  const other = openPage(server)
+  void page.client.sendMessage('first')
+  await expect.poll(() => textsIn(other)).toEqual(['first', 'one'])
+  await expect.poll(() => page.client.getSnapshot().error?.code).toBe('connection-failed')
+  await other.client.sendMessage({ text: 'edited', messageId: messagesIn(other)[0]?.id })
+  page.network.isUp = true
+  await expect.poll(() => textsIn(page)).toEqual(['edited', 'two', 'first'])
+  await page.client.retry()
+  await expect.poll(() => textsIn(page)).toEqual(['edited', 'two'])
+})

@@ -55,8 +55,13 @@ export function sqlThreadRows(
           : before === undefined
             ? statements.insert(rows, thread)
             : statements.update(rows, thread, before.stamp)
-      const written = await query(text, values)
-      return written.length > 0 ? 'written' : 'changed'
+      try {
+        const written = await query(text, values)
+        return written.length > 0 ? 'written' : 'changed'
+      } catch (error) {
+        if (error instanceof Error && NO_ROOM.test(error.message)) return 'full'
+        throw error
+      }
     },
 
     async count(owner) {
@@ -89,6 +94,9 @@ export function sqlThreadRows(
     },
   })
 }
+
+/** What databases say of a value that is too large for them, or of a disk or database that is full. */
+const NO_ROOM = /too big|disk is full|no space left|maximum DB size/i
 
 /** The header and the items as rows with the columns that `threadStatements` writes. */
 function rowsOf({ owner, thread, items }: ThreadWrite, header: HeaderRow): readonly object[] {

@@ -29,8 +29,8 @@ export interface SqlThreadsOptions extends ThreadLimits {
  * with any pool. Threads are kept until they are removed. An operation without a timely response rejects with
  * `ledger-unavailable`; later operations work again once the database can be reached.
  *
- * D1 accepts at most 2,000,000 bytes in one statement: larger changes reject with `ledger-unavailable` there, so set a smaller
- * `maxMessageBytes`.
+ * A change that the database has no room for is refused with the limit `store`. D1 accepts at most 2,000,000 bytes in one statement, so set a
+ * smaller `maxMessageBytes` there.
  *
  * @throws CountersignError `invalid-option`
  */

@@ -95,6 +95,33 @@ for (const database of databases) {
     },
   )
 
+  for (const reason of [
+    'D1_ERROR: string or blob too big: SQLITE_TOOBIG',
+    'database or disk is full',
+    'could not extend file "base/1/2": No space left on device',
+  ])
+    testHere(
+      `a change that the database has no room for (${reason}) is refused as full, and nothing is stored (${database.name})`,
+      async () => {
+        const { store, one, prefix } = await stores(database)
+        const small: SqlConnection = {
+          dialect: one.dialect,
+          query: async (text, values) => {
+            if (values.some((value) => String(value).length > 10_000)) throw new Error(reason)
+            return one.query(text, values)
+          },
+        }
+        const limited = sqlThreads(small, { prefix })
+        const large = { id: 'm1', parent: null, message: JSON.stringify('x'.repeat(10_000)) }
+        expect(await limited.append(key, { version: 0, messages: [large] })).toEqual({
+          status: 'full',
+          limit: 'store',
+        })
+        expect(await store.load(key)).toBeUndefined()
+        expect((await limited.append(key, { version: 0, messages: [message('m1')] })).status).toBe('appended')
+      },
+    )
+
   testHere(
     `an append costs two statements and reads one row, however long the thread (${database.name})`,
     async () => {

@@ -93,8 +93,9 @@ export class ServerThread implements KeptThread {
     session.onStep = (step) => {
       this.#left.follow(step)
       this.#calls.follow(step, this.#isOwnRun)
-      // What the server has may differ from what is shown, such as how a call has ended.
-      if (step.type === 'MESSAGES_SNAPSHOT') this.#isBehind = true
+      // What the server has may differ from what is shown, such as how a call has ended. A run that has ended may be on another version.
+      const isOver = step.type === 'run-rejoined' && step.runId !== this.#loaded?.run?.runId
+      if (step.type === 'MESSAGES_SNAPSHOT' || isOver) this.#isBehind = true
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery

@@ -64,7 +64,7 @@ interface ThreadCalls {
 
 /** What a run's input says about its thread. */
 type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
-  Partial<Pick<RunAgentInput, 'tools' | 'forwardedProps'>>
+  Partial<Pick<RunAgentInput, 'tools' | 'forwardedProps' | 'resume'>>
 
 /**
  * Takes the thread of a run, adds what the request brings, and stores it. `abandoned`: only if this run was still open on it.
@@ -76,7 +76,7 @@ type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
 export async function openThread(
   threads: KnownThreads,
   settings: AgentSettings,
-  { threadId, runId, messages: given, tools = [], forwardedProps }: ThreadRequest,
+  { threadId, runId, messages: given, tools = [], forwardedProps, resume = [] }: ThreadRequest,
   context: RunContext,
   { closeCalls, withEdits }: ThreadCalls,
   abandoned?: string,
@@ -102,7 +102,7 @@ export async function openThread(
     const known = thread?.byId ?? new Map<string, KnownMessage>()
     const asked = new Set(given.map(({ id }) => id))
     const newId = newIds(settings.generateId, (id) => known.has(id) || asked.has(id))
-    const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given)
+    const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given, resume)
     const history = stored.map(({ message }) => message)
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
     const merged = isUpload
@@ -153,13 +153,13 @@ export async function openThread(
 export async function hasNews(
   threads: KnownThreads,
   settings: AgentSettings,
-  { threadId, messages: given, tools = [], forwardedProps }: ThreadRequest,
+  { threadId, messages: given, tools = [], forwardedProps, resume = [] }: ThreadRequest,
   context: RunContext,
 ): Promise<boolean> {
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
   const thread = await threads.open(key, settings.limits.cachedThreadBytes)
-  const stored =
-    thread === undefined ? [] : continuedBranch(thread, branchOf(thread), readPage(forwardedProps), given)
+  const page = readPage(forwardedProps)
+  const stored = thread === undefined ? [] : continuedBranch(thread, branchOf(thread), page, given, resume)
   const history = stored.map(({ message }) => message)
   const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
   const known = thread?.byId ?? new Map<string, KnownMessage>()
@@ -196,13 +196,15 @@ export function readPage(forwardedProps: unknown): PageHistory {
 /**
  * The branch that the request continues: another than the one that is shown if it replaces a message, or if its user wrote it below
  * another version, which was shown then. A message that the thread does not have replaces none, and without a new message nothing is
- * replaced. An edit that is sent again, because its response was lost, continues the branch that it made.
+ * replaced. What is sent again, because its response was lost, continues the branch that it is on; answers and results
+ * count on the one that is shown.
  */
 function continuedBranch(
   { messages, byId }: KnownThread,
   shown: readonly KnownMessage[],
   { after, regenerate, edit }: PageHistory,
   given: readonly Message[],
+  answers: readonly unknown[],
 ): readonly KnownMessage[] {
   const find = (id: string | undefined) => (id === undefined ? undefined : byId.get(id))
   const to = (head: string | null | undefined) => branchOf({ head: head ?? null, messages, byId })
@@ -215,9 +217,13 @@ function continuedBranch(
     const made = messages.findLast((message) => isVersion(message) && users.has(message.id))
     if (made !== undefined) return to(headOf(messages, made.id))
   }
-  if ([...users].every((id) => byId.has(id))) return shown
-  if (replaced !== undefined) return to(replaced.parent)
-  const last = find(after)
+  const isNew = [...users].some((id) => !byId.has(id))
+  if (isNew && replaced !== undefined) return to(replaced.parent)
+  const sent = given.findLast(({ role, id }) => role === 'user' && byId.has(id))
+  // A page that names no message before those that it sends may send all that it has.
+  const isSentAgain = after === undefined ? sent === given.at(-1) : given.every(({ role }) => role !== 'tool')
+  const last =
+    (isSentAgain && answers.length === 0 ? find(sent?.id) : undefined) ?? (isNew ? find(after) : undefined)
   return last === undefined || shown.includes(last) ? shown : to(headOf(messages, last.id))
 }
 

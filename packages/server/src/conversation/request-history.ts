@@ -85,10 +85,8 @@ const none: Gap = { isBehind: false, unseen: 0 }
 export function gapOf(stored: readonly Message[], given: readonly Message[], last: string | undefined): Gap {
   const ids = new Set(given.map(({ id }) => id))
   const results = new Set(given.flatMap((message) => (message.role === 'tool' ? message.toolCallId : [])))
-  const from =
-    last === undefined
-      ? stored.findIndex(({ id }) => ids.has(id))
-      : stored.findLastIndex(({ id }) => id === last)
+  const before = last === undefined ? -1 : stored.findLastIndex(({ id }) => id === last)
+  const from = before < 0 ? stored.findIndex(({ id }) => ids.has(id)) : before
   if (from < 0) return none
   const rest = stored.slice(from + 1)
   const isLacking = (message: Message) =>
@@ -100,7 +98,8 @@ export function gapOf(stored: readonly Message[], given: readonly Message[], las
   const knowsTurn = !rest.some((message, at) => at <= spoken && isLacking(message))
   const seen = rest.findLastIndex((message) => !(isLacking(message) && isText(message)))
   const unseen = knowsTurn ? rest.length - 1 - seen : 0
-  return { isBehind: lacking.length > unseen, unseen }
+  // Without `last`, this is not the version that the page shows.
+  return { isBehind: (last !== undefined && before < 0) || lacking.length > unseen, unseen }
 }
 
 function isText(message: Message): boolean {

@@ -77,13 +77,8 @@ async function markCut(threads: ThreadStore, key: ThreadKey, version?: number): 
   const run = { runId: randomId('recovery_'), holder: randomId('holder_') }
   const held = await threads.hold(key, run, MARK_MS)
   if (held.status !== 'held') return
-  if (held.version !== thread.version) await leaveThread(threads, key, run, held.interrupted)
-  else
-    await threads.append(key, {
-      version: held.version,
-      run,
-      messages: [marked],
-      head: thread.head,
-      release: true,
-    })
+  const { version: now, interrupted } = held
+  const change = { version: now, run, messages: [marked], head: thread.head, release: true }
+  const isMarked = now === thread.version && (await threads.append(key, change)).status === 'appended'
+  if (!isMarked) await leaveThread(threads, key, run, interrupted)
 }

@@ -173,6 +173,42 @@ test('T9 a request below another version that was shown when it was written cont
   expect(words(await load())).toHaveLength(6)
 })
 
+test('T9 a message that is sent again, because its response was lost, shows its version again if another was shown meanwhile', async () => {
+  const { run, load, seen } = setUp()
+  await run([user('u1', 'One')])
+  await run([user('u2', 'Two')], { after: 'u1' })
+  await run([user('u2b', 'Two, edited')], { edit: 'u2', after: 'u1' })
+  const last = (await load()).at(-1)?.id ?? ''
+  // This page has not seen the reply, and shows its message behind the other version, as one that was not sent.
+  const again = await run([user('u2', 'Two')], { after: 'u2b', last })
+  expect(seen.at(-1)).toEqual(['One', 'Reply 1.', 'Two'])
+  expect(again[1]?.type).toBe('MESSAGES_SNAPSHOT')
+  expect(words(await load())).toEqual(['One', 'Reply 1.', 'Two', 'Reply 4.'])
+})
+
+test('T9 a message behind one whose response was lost continues the version of that one', async () => {
+  const { run, load, seen } = setUp()
+  await run([user('u1', 'One')])
+  await run([user('u2', 'Two')], { after: 'u1' })
+  await run([user('u2b', 'Two, edited')], { edit: 'u2', after: 'u1' })
+  const last = (await load()).at(-1)?.id ?? ''
+  const next = await run([user('u2', 'Two'), user('u3', 'Three')], { after: 'u2b', last })
+  expect(seen.at(-1)).toEqual(['One', 'Reply 1.', 'Two', 'Reply 2.', 'Three'])
+  expect(next[1]?.type).toBe('MESSAGES_SNAPSHOT')
+  expect(words(await load())).toHaveLength(6)
+})
+
+test('T9 an answer counts on the version that is shown, also if its page sends a message again that is on another one', async () => {
+  const { run, load, ran } = setUp([], [], asks)
+  await run([user('u1', 'One')])
+  await run([user('u2', 'Two')], { after: 'u1' })
+  const request = requestIn(await run([user('u2b', 'Remove a.txt')], { edit: 'u2', after: 'u1' }))
+  const last = (await load()).at(-1)?.id ?? ''
+  await run([user('u2', 'Two')], { after: 'u2b', last }, approve(request))
+  expect(ran).toEqual(['a.txt'])
+  expect(words(await load()).slice(1, 3)).toEqual(['Remove a.txt', 'complete tool-result'])
+})
+
 test('T9 a client that sends its whole history adds nothing of a branch that is not shown', async () => {
   const { run, load, seen } = setUp()
   await run([user('u1', 'One')])

@@ -279,3 +279,17 @@ test.each(['has its whole reply', 'waits for its reply'])(
     expect(taken).toBeGreaterThan(2)
   },
 )
+
+test('a thread without room for the mark of a cut reply is free after recover(), and is not found again', async () => {
+  const threads = memoryThreads({ maxThreadBytes: 100 })
+  const { agent } = testAgent([], { threads })
+  const key = { owner: 'ann', threadId: 't' }
+  const run = { runId: 'dead', holder: 'dead process' }
+  const message = JSON.stringify({ id: 'u1', role: 'user', content: 'x'.repeat(30) })
+  await threads.hold(key, run, 1)
+  await threads.append(key, { version: 0, run, messages: [{ id: 'u1', parent: null, message }], head: 'u1' })
+  await sleep(5)
+  expect(await agent.recover()).toBe(1)
+  expect((await threads.load(key))?.run).toBeUndefined()
+  expect(await agent.recover()).toBe(0)
+})

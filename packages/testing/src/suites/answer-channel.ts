@@ -1,5 +1,6 @@
 import type { ResumeEntry } from '@countersign/core'
 import type { AnswerChannel, Delivery } from '@countersign/server'
+import { distinctTexts } from './distinct.js'
 import type { SuiteRunner } from './runner.js'
 
 export interface AnswerChannelUnderTest {
@@ -120,15 +121,14 @@ export function describeAnswerChannel(
 
   spec('runs keep to their own keys', async (here, there) => {
     const got: string[] = []
-    const keys = ['__proto__', 'a', 'a:1', '*']
-    for (const key of keys) {
+    for (const [at, key] of distinctTexts.entries()) {
       await here.open(key, async ([first]) => {
-        got.push(`${key} ${first?.interruptId}`)
+        got.push(`${at} ${first?.interruptId}`)
         return taken
       })
     }
-    for (const key of keys) await there.deliver(key, [entry(key)])
-    expect(got).toEqual(keys.map((key) => `${key} ${key}`))
+    for (const [at, key] of distinctTexts.entries()) await there.deliver(key, [entry(String(at))])
+    expect(got).toEqual(distinctTexts.map((_, at) => `${at} ${at}`))
   })
 }
 

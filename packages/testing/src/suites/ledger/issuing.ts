@@ -1,4 +1,5 @@
 import type { ApprovalRecord, GrantKey } from '@countersign/server'
+import { distinctTexts } from '../distinct.js'
 import { approve, deny, type Expect, LEASE, recorded, type Spec, statusOf } from './bench.js'
 
 export function issuing(spec: Spec, expect: Expect): void {
@@ -53,6 +54,25 @@ export function issuing(spec: Spec, expect: Expect): void {
     expect(await ledger.lookup({ owner: 'ab', threadId: 'c', approvalId: 'd' })).toEqual(undefined)
     expect(await ledger.lookup({ owner: 'a', threadId: 'b', approvalId: 'cd' })).toEqual(undefined)
   })
+
+  spec(
+    'approvals and grants keep to their own owners, threads and ids, whatever is in them',
+    async ({ ledger, record }) => {
+      for (const name of ['owner', 'threadId', 'approvalId'] as const)
+        for (const text of distinctTexts) {
+          const own = { ...record, [name]: text }
+          expect([name, text, await ledger.lookup(own)]).toEqual([name, text, undefined])
+          expect(await ledger.issue(own)).toEqual({ status: 'issued' })
+        }
+      const key: GrantKey = { owner: 'ann', threadId: 'thread', toolName: 'tool', scopeKey: 'key' }
+      for (const name of ['owner', 'threadId', 'toolName', 'scopeKey'] as const)
+        for (const text of distinctTexts) {
+          const own = { ...key, [name]: text }
+          expect([name, text, await ledger.findGrant(own, 'use')]).toEqual([name, text, undefined])
+          await ledger.grant({ ...own, approved: true })
+        }
+    },
+  )
 
   spec(
     'U.11 ids that name members of Object.prototype neither match nor crash',

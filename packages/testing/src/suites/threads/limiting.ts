@@ -24,6 +24,24 @@ export function limiting(spec: ThreadSpec, expect: Expect): void {
   )
 
   spec(
+    'a change is refused if there is no room for its messages and the spare ones, which take no room later',
+    async ({ store, idsAfter }) => {
+      const change = { version: 0, messages: [text('m1')] }
+      expect(await store.append(key, { ...change, spare: 3 })).toEqual(full('maxMessages', 3))
+      expect(await store.load(key)).toEqual(undefined)
+      expect((await store.append(key, { ...change, spare: 2 })).status).toEqual('appended')
+      const results = { version: 1, messages: [text('m1', null, 'new'), text('m2'), text('m3')] }
+      expect(await store.append(key, { ...results, spare: 1 })).toEqual(full('maxMessages', 3))
+      expect((await store.append(key, results)).status).toEqual('appended')
+      expect(await store.append(key, { version: 2, messages: [text('m3')], spare: 1 })).toEqual(
+        full('maxMessages', 3),
+      )
+      expect(await idsAfter(0)).toEqual(['m1', 'm2', 'm3'])
+    },
+    { maxMessages: 3 },
+  )
+
+  spec(
     'a message of more than maxMessageBytes is refused, counted in bytes of UTF-8',
     async ({ store }) => {
       const append = async (content: string) =>

@@ -1,0 +1,20 @@
+/** Texts that stores take for one another: case, spaces, Unicode normalization, NUL, unpaired surrogates, and what begins the same. */
+export const distinctTexts: readonly string[] = [
+  '__proto__',
+  'constructor',
+  'a',
+  'a:1',
+  '1:a',
+  'A',
+  ' a',
+  'a ',
+  '\u00e9',
+  'e\u0301',
+  'a\u0000',
+  '\ud800',
+  '\ud801',
+  '*',
+  '"\\\n{}*?$1',
+  'x'.repeat(5000),
+  `${'x'.repeat(5000)}y`,
+]
