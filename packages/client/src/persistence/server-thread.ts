@@ -98,7 +98,9 @@ export class ServerThread implements KeptThread {
     this.#pollEvery = pollEvery
     const storage = {
       load: () => this.#load(),
-      save: (threadId: string, record: ThreadRecord) => this.#unsent.save(threadId, record, this.#left),
+      save: (threadId: string, { openRun, ...record }: ThreadRecord) =>
+        // A run that is only followed belongs to another page, also after a reload of this one.
+        this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#left),
       restored: () => {
         this.#shown = this.#loaded
         this.#unsent.shown()
