@@ -1,7 +1,9 @@
-import { nextStep } from '@countersign/client'
+import { ChatClient, nextStep } from '@countersign/client'
+import { CountersignError, type Message } from '@countersign/core'
 import { scriptedModel } from '@countersign/server'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { memoryPersistence } from './fake-browser.js'
+import { FakeLocks } from './fake-locks.js'
 import { openPage, startServerWith, stop, words } from './threads-server.js'
 import { approve, asked, call, calls, finish, gate, sign, start, until } from './tools-in-pages.js'
 
@@ -82,3 +84,77 @@ test.each([
     )
   },
 )
+
+test('P a queued message that the conversation has already, because another page has sent it, is not sent again, nor is a request without it', async () => {
+  const { open, opened } = gate()
+  const requests: (readonly Message[])[] = []
+  const client = new ChatClient({
+    connection: {
+      async *connect({ threadId, runId, messages }) {
+        requests.push(messages)
+        yield { type: 'RUN_STARTED', threadId, runId }
+        await opened
+        const all = [
+          ...messages,
+          ...client.getSnapshot().queue.map(({ id }) => ({ id, role: 'user', content: 'b' })),
+        ]
+        yield {
+          type: 'MESSAGES_SNAPSHOT',
+          messages: [...all, { id: 'reply', role: 'assistant', content: 'Well.' }],
+        }
+        yield { type: 'RUN_FINISHED', threadId, runId }
+      },
+    },
+    onWarning: () => {},
+  })
+  const first = client.sendMessage('a')
+  await client.sendMessage('b')
+  open()
+  await first
+  await until(() => client.getSnapshot().queue.length === 0 && client.getSnapshot().status === 'ready')
+  expect(requests.map((messages) => messages.map(({ content }) => content))).toEqual([['a']])
+  expect(client.getSnapshot().messages.map(({ parts }) => parts[0])).toMatchObject(
+    ['a', 'b', 'Well.'].map((text) => ({ text })),
+  )
+})
+
+test('P retry() starts no client tool while the storage of the browser cannot be read, where a tab that is gone may have started it', async () => {
+  const { ran, page } = start(gate().opened, () => [calls('free', 'a'), finish])
+  const local = memoryPersistence()
+  const one = page('one', local)
+  void one.client.sendMessage('go')
+  await until(() => ran.length > 0)
+  one.leave()
+  const load = vi
+    .spyOn(local, 'load')
+    .mockRejectedValue(new CountersignError('persistence-unavailable', 'Not now.'))
+  const two = page('two', local)
+  await two.client.restore()
+  await two.client.retry()
+  expect([call(two, 'a')?.state, new Set(two.errors)]).toEqual([
+    'input-complete',
+    new Set(['persistence-unavailable']),
+  ])
+  load.mockRestore()
+  await two.client.retry()
+  expect([ran, call(two, 'a')?.error?.code]).toEqual([['a in one'], 'interrupted'])
+})
+
+test('P retry() starts the client tool also where the page looks for changes while it waits for the lock', async () => {
+  const { ran, page } = start(Promise.resolve(), () => [calls('free', 'a'), finish])
+  const one = page('one')
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  const two = page('two')
+  await two.client.restore()
+  const { query } = FakeLocks.prototype
+  vi.spyOn(FakeLocks.prototype, 'query').mockImplementation(async function (this: FakeLocks) {
+    const looks = two.requests.length
+    await until(() => two.requests.length > looks + 2)
+    return query.call(this)
+  })
+  await two.client.retry()
+  vi.restoreAllMocks()
+  await until(() => call(two, 'a')?.state === 'complete' || two.errors.length > 0)
+  expect([ran, two.errors]).toEqual([['a in two'], []])
+})

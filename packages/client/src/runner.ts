@@ -133,6 +133,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   function sendQueued(): void {
+    // What another page has sent meanwhile is in the conversation.
+    for (const { id } of state.queue) if (state.messages.has(id)) dispatch({ type: 'unqueue', id })
     const [item] = state.queue
     if (!item || paused || !mayGo(item)) return
     store.batch(() => {

@@ -60,6 +60,8 @@ export class ServerThread implements KeptThread {
   /** Whether the conversation was tried to load, and whether that succeeded. */
   #isTried = false
   #isLoaded = false
+  /** What this browser has stored was not read: another page may have begun what it tells of. */
+  #isUnread = false
   readonly #lock: WorkLock
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
@@ -155,19 +157,20 @@ export class ServerThread implements KeptThread {
     // What is loaded replaces what is shown: a client tool that runs would be closed as interrupted.
     if (this.#isBusy) return false
     const before = this.#loaded
+    let isShown = false
     // What another page of this browser has begun is not begun again, also if that page is gone.
     const isFree = await this.#withLock(async (isFree) => {
       await this.#thread.reload()
+      // Something may have happened here meanwhile, such as `clearError()`.
+      isShown = this.#loaded !== before && this.#loaded === this.#shown
       return isFree !== false && (await this.#tryLock()) !== false
     })
-    // Something may have happened here meanwhile, such as `clearError()`.
-    const isShown = this.#loaded !== before && this.#loaded === this.#shown
     const { run } = this.#loaded ?? {}
     // What a run that is open has not asked about yet may still need approval.
     const isBusy = (run && !run.lapsed) || !isFree
     if (!isShown) this.#session.failed(notLoaded())
     else if (isBusy) this.#session.failed(worksElsewhere())
-    return isShown && !isBusy
+    return isShown && !isBusy && !this.#isUnread
   }
 
   get #isOwnRun(): boolean {
@@ -223,7 +226,9 @@ export class ServerThread implements KeptThread {
 
   async #read(wasFree?: boolean): Promise<ThreadRecord | undefined> {
     const { threadId } = this.#session
+    this.#isUnread = false
     const stored = await this.#unsent.load(threadId).catch((error: CountersignError) => {
+      this.#isUnread = true
       this.#session.failed(error)
       return undefined
     })
