@@ -88,7 +88,7 @@ test.each([
 test('P a queued message that the conversation has already, because another page has sent it, is not sent again, nor is a request without it', async () => {
   const { open, opened } = gate()
   const requests: (readonly Message[])[] = []
-  const client = new ChatClient({
+  const client: ChatClient = new ChatClient({
     connection: {
       async *connect({ threadId, runId, messages }) {
         requests.push(messages)

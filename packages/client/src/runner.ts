@@ -133,13 +133,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   }
 
   function sendQueued(): void {
-    // What another page has sent meanwhile is in the conversation.
-    for (const { id } of state.queue) if (state.messages.has(id)) dispatch({ type: 'unqueue', id })
     const [item] = state.queue
     if (!item || paused || !mayGo(item)) return
     store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
-      say(item.message, item.options)
+      // What another page has sent meanwhile is in the conversation.
+      if (state.messages.has(item.id)) sendQueued()
+      else say(item.message, item.options)
     })
   }
 

@@ -1,9 +1,7 @@
 import { type ApprovalErrorCode, refusalCodes } from '../errors.js'
-import { isTerminal } from '../messages.js'
 import { asString, isRecord, oneOf } from '../value.js'
 import { reopen } from './approval-answer.js'
 import { callAskedBy, moveCall, setApproval } from './calls.js'
-import type { CallDraft } from './data.js'
 import type { Outcome } from './effects.js'
 import type { ChatState } from './state.js'
 
@@ -49,20 +47,18 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
       setApproval(state, call, { problem, delivery: 'waiting' })
       state.unsent.add(call)
     }
-  } else if (mayHaveRun(problem) && isTerminal(call.state) && isCarried(state, call)) {
-    // What came of the other answer was told before.
-    if (!call.approval?.problem) setApproval(state, call, { problem, delivery: 'settled' })
   } else if (mayHaveRun(problem) ? call.state === 'approval-responded' : moveCall(state, call, 'cancelled')) {
     call.error = error
     setApproval(state, call, { problem, delivery: 'settled' })
     state.unsent.delete(call)
-  }
+  } else if (
+    // What came of the other answer was told before. A run that is only followed has brought none of this page.
+    state.run.phase !== 'idle' &&
+    state.run.carried.includes(call) &&
+    call.approval?.approved !== undefined
+  )
+    setApproval(state, call, { problem, delivery: 'settled' })
   return undefined
-}
-
-/** Whether the open run has brought an answer of this page: it follows other pages' runs too. */
-function isCarried({ run }: ChatState, call: CallDraft): boolean {
-  return run.phase !== 'idle' && run.carried.includes(call) && call.approval?.approved !== undefined
 }
 
 /** Another answer came first, or the call had already started: its outcome may still arrive, and counts. */
