@@ -158,3 +158,27 @@ test('P retry() starts the client tool also where the page looks for changes whi
   await until(() => call(two, 'a')?.state === 'complete' || two.errors.length > 0)
   expect([ran, two.errors]).toEqual([['a in two'], []])
 })
+
+test('P a page whose look for changes never gets a response looks again', async () => {
+  const { server, page } = start(
+    Promise.resolve(),
+    () => [words('One.'), stop],
+    () => [words('Two.'), stop],
+  )
+  const one = page('one')
+  let isLost = false
+  const handle = (request: Request) => {
+    const loses = isLost && request.method === 'GET'
+    if (loses) isLost = false
+    return loses ? new Promise<never>(() => {}) : server.handle(request)
+  }
+  const two = openPage({ handle }, { timeout: 1000 })
+  const shows = (text: string) => JSON.stringify(two.client.getSnapshot().messages).includes(text)
+  await two.client.restore()
+  await one.client.sendMessage('go')
+  await until(() => shows('One.'))
+  isLost = true
+  await until(() => !isLost)
+  await one.client.sendMessage('more')
+  await until(() => shows('Two.'))
+})

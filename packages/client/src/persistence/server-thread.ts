@@ -71,7 +71,9 @@ export class ServerThread implements KeptThread {
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
-  #polling = false
+  readonly #timeout: number
+  /** When the look began that is under way. */
+  #lookingSince = -Infinity
 
   constructor(
     session: KeptSession,
@@ -98,6 +100,7 @@ export class ServerThread implements KeptThread {
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
+    this.#timeout = timeout
     const storage = {
       load: () => this.#load(),
       save: (threadId: string, { openRun, ...record }: ThreadRecord) =>
@@ -311,8 +314,11 @@ export class ServerThread implements KeptThread {
   }
 
   async #look(): Promise<void> {
-    if (this.#polling || this.#isBusy || globalThis.document?.visibilityState === 'hidden') return
-    this.#polling = true
+    const since = Date.now()
+    // A response may never arrive.
+    if (since - this.#lookingSince < this.#timeout) return
+    if (this.#isBusy || globalThis.document?.visibilityState === 'hidden') return
+    this.#lookingSince = since
     try {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
@@ -328,7 +334,7 @@ export class ServerThread implements KeptThread {
     } catch {
       // The next look may succeed; a command shows what is wrong.
     } finally {
-      this.#polling = false
+      if (this.#lookingSince === since) this.#lookingSince = -Infinity
     }
   }
 
