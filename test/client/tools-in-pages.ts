@@ -11,7 +11,7 @@ const definition = { name: 'free', description: 'Runs in the page.', input }
 export const free = toolDefinition(definition)
 export const late = toolDefinition({ ...definition, name: 'late' })
 export const sign = toolDefinition({ ...definition, name: 'sign', needsApproval: true })
-export const send = tool({
+const send = tool({
   name: 'send',
   description: 'Sends.',
   input,
