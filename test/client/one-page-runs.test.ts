@@ -1,63 +1,9 @@
-import { type ModelEvent, tool, toolDefinition } from '@countersign/server'
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { z } from 'zod'
+import { expect, test, vi } from 'vitest'
 import { memoryPersistence } from './fake-browser.js'
-import { openPage, startServerWith, stop, words } from './threads-server.js'
+import { stop, words } from './threads-server.js'
+import { approve, asked, call, calls, finish, free, gate, late, start, until } from './tools-in-pages.js'
 
 // Several pages of one conversation that the server keeps: a client tool runs in one of them, once, and only when it is approved.
-
-const input = z.object({ to: z.string() })
-const definition = { name: 'free', description: 'Runs in the page.', input }
-const free = toolDefinition(definition)
-const late = toolDefinition({ ...definition, name: 'late' })
-const sign = toolDefinition({ ...definition, name: 'sign', needsApproval: true })
-const send = tool({ name: 'send', description: 'Sends.', input, needsApproval: true, execute: () => 'sent' })
-
-const calls = (name: string, to: string): ModelEvent => ({
-  type: 'tool-call',
-  id: `call-${to}`,
-  name,
-  arguments: JSON.stringify({ to }),
-})
-const finish: ModelEvent = { type: 'finish', reason: 'tool_calls' }
-type Replies = Parameters<typeof startServerWith>[1][]
-
-function gate() {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  onTestFinished(() => open())
-  return { open: () => open(), opened }
-}
-
-/** Pages with the same storage are pages of one browser. What ran where is in `ran`. */
-function start(finished: Promise<void>, ...replies: Replies) {
-  const tools = [send, sign.client(() => 0), free.client(() => 0), late.client(() => 0)]
-  const server = startServerWith({ tools }, ...replies)
-  const ran: string[] = []
-  const page = (name: string, local = memoryPersistence(), handle = server.handle) => {
-    const execute = async ({ to }: { to: string }) => {
-      ran.push(`${to} in ${name}`)
-      await finished
-      return 1
-    }
-    const more = { tools: [sign.client(execute), free.client(execute)], onWarning: () => {} }
-    return openPage({ handle }, { local }, more)
-  }
-  return { server, ran, page }
-}
-
-type Page = ReturnType<typeof openPage>
-const until = (isSo: () => unknown) => vi.waitUntil(isSo, { timeout: 300_000 })
-const call = ({ client }: Page, to: string) =>
-  client
-    .getSnapshot()
-    .messages.flatMap(({ parts }) => parts)
-    .flatMap((part) => (part.type === 'tool-call' && part.id === `call-${to}` ? part : []))[0]
-const asked = ({ client }: Page) => client.getSnapshot().pendingApprovals.map(({ input }) => input)
-const approve = (page: Page, to: string) =>
-  page.client.addToolApprovalResponse({ id: call(page, to)?.approval?.id ?? '', approved: true })
 
 test('P an approved client tool is handed to one page, also where another one has approved it and follows the run', async () => {
   const { open, opened } = gate()

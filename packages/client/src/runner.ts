@@ -138,7 +138,9 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (!item || paused || !mayGo(item)) return
     store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
-      say(item.message, item.options)
+      // What another page has sent meanwhile is in the conversation.
+      if (state.messages.has(item.id)) sendQueued()
+      else say(item.message, item.options)
     })
   }
 

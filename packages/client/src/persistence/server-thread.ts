@@ -60,6 +60,8 @@ export class ServerThread implements KeptThread {
   /** Whether the conversation was tried to load, and whether that succeeded. */
   #isTried = false
   #isLoaded = false
+  /** What this browser has stored was not read: another page may have begun what it tells of. */
+  #isUnread = false
   readonly #lock: WorkLock
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
@@ -71,7 +73,9 @@ export class ServerThread implements KeptThread {
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
-  #polling = false
+  readonly #timeout: number
+  /** When the look began that is under way. */
+  #lookingSince = -Infinity
 
   constructor(
     session: KeptSession,
@@ -99,9 +103,12 @@ export class ServerThread implements KeptThread {
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
+    this.#timeout = timeout
     const storage = {
       load: () => this.#load(),
-      save: (threadId: string, record: ThreadRecord) => this.#unsent.save(threadId, record, this.#left),
+      save: (threadId: string, { openRun, ...record }: ThreadRecord) =>
+        // A run that is only followed belongs to another page, also after a reload of this one.
+        this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#left),
       restored: () => {
         this.#shown = this.#loaded
         this.#unsent.shown()
@@ -156,19 +163,20 @@ export class ServerThread implements KeptThread {
     // What is loaded replaces what is shown: a client tool that runs would be closed as interrupted.
     if (this.#isBusy) return false
     const before = this.#loaded
+    let isShown = false
     // What another page of this browser has begun is not begun again, also if that page is gone.
     const isFree = await this.#withLock(async (isFree) => {
       await this.#thread.reload()
+      // Something may have happened here meanwhile, such as `clearError()`.
+      isShown = this.#loaded !== before && this.#loaded === this.#shown
       return isFree !== false && (await this.#tryLock()) !== false
     })
-    // Something may have happened here meanwhile, such as `clearError()`.
-    const isShown = this.#loaded !== before && this.#loaded === this.#shown
     const { run } = this.#loaded ?? {}
     // What a run that is open has not asked about yet may still need approval.
     const isBusy = (run && !run.lapsed) || !isFree
     if (!isShown) this.#session.failed(notLoaded())
     else if (isBusy) this.#session.failed(worksElsewhere())
-    return isShown && !isBusy
+    return isShown && !isBusy && !this.#isUnread
   }
 
   get #isOwnRun(): boolean {
@@ -228,7 +236,9 @@ export class ServerThread implements KeptThread {
 
   async #read(isFirst: boolean, wasFree?: boolean): Promise<ThreadRecord | undefined> {
     const { threadId } = this.#session
+    this.#isUnread = false
     const stored = await this.#unsent.load(threadId).catch((error: CountersignError) => {
+      this.#isUnread = true
       this.#session.failed(error)
       return undefined
     })
@@ -311,8 +321,11 @@ export class ServerThread implements KeptThread {
   }
 
   async #look(): Promise<void> {
-    if (this.#polling || this.#isBusy || globalThis.document?.visibilityState === 'hidden') return
-    this.#polling = true
+    const since = Date.now()
+    // A response may never arrive.
+    if (since - this.#lookingSince < this.#timeout) return
+    if (this.#isBusy || globalThis.document?.visibilityState === 'hidden') return
+    this.#lookingSince = since
     try {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
@@ -329,7 +342,7 @@ export class ServerThread implements KeptThread {
     } catch {
       // The next look may succeed; a command shows what is wrong.
     } finally {
-      this.#polling = false
+      if (this.#lookingSince === since) this.#lookingSince = -Infinity
     }
   }
 

@@ -51,7 +51,13 @@ export function refuseApproval(state: ChatState, value: unknown): Outcome {
     call.error = error
     setApproval(state, call, { problem, delivery: 'settled' })
     state.unsent.delete(call)
-  }
+  } else if (
+    // What came of the other answer was told before. A run that is only followed has brought none of this page.
+    state.run.phase !== 'idle' &&
+    state.run.carried.includes(call) &&
+    call.approval?.approved !== undefined
+  )
+    setApproval(state, call, { problem, delivery: 'settled' })
   return undefined
 }
 

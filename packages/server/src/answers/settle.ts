@@ -186,6 +186,8 @@ async function repeated(
   const sentIn = 'sentIn' in first.answer ? first.answer.sentIn : undefined
   if (sentIn === verdict.sentIn)
     return { kind: 'handed-out', site, input: JSON.parse(stored.arguments), decided, isAgain: true }
+  // The page has run it, and has sent what came of it.
+  if (site.result !== undefined) return undefined
   const refusal = refusalOf(verdict, 'approval-conflict', HANDED_OUT, 'close')
   return { kind: 'result', site, outcome: handedOutOutcome(), decided, refusal }
 }
@@ -216,6 +218,8 @@ async function contradiction(
     return { kind: 'result', site, outcome, decided }
   const message = `This request was answered before (${settled}).`
   const refusal = refusalOf(verdict, 'approval-conflict', message, 'close')
+  // Only the page that ran a client tool knows what came of it.
+  if (stored.type === 'handed-out' && site.result !== undefined) return refusal
   return { kind: 'result', site, outcome, decided, refusal }
 }
 

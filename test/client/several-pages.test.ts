@@ -1,0 +1,184 @@
+import { ChatClient, nextStep } from '@countersign/client'
+import { CountersignError, type Message } from '@countersign/core'
+import { scriptedModel } from '@countersign/server'
+import { expect, test, vi } from 'vitest'
+import { memoryPersistence } from './fake-browser.js'
+import { FakeLocks } from './fake-locks.js'
+import { openPage, startServerWith, stop, words } from './threads-server.js'
+import { approve, asked, call, calls, finish, gate, sign, start, until } from './tools-in-pages.js'
+
+// Several pages of one conversation that the server keeps, which are reloaded, and whose answers and messages come late.
+
+test.each([
+  ['is reloaded', true],
+  ['has a second tab', false],
+])(
+  'P a page that follows the run of another browser, and %s, does not take that run for its own: its client tool runs once',
+  async (_, isReloaded) => {
+    const { open, opened } = gate()
+    const { ran, page } = start(
+      Promise.resolve(),
+      async function* () {
+        yield words('Hm.')
+        await opened
+        yield calls('free', 'a')
+        yield finish
+      },
+      () => [words('Done.'), stop],
+    )
+    const local = memoryPersistence()
+    const [one, before] = [page('one'), page('two', local)]
+    await before.client.restore()
+    void one.client.sendMessage('go')
+    const shows = (text: string) => (page: { readonly client: typeof one.client }) =>
+      JSON.stringify(page.client.getSnapshot().messages).includes(text)
+    await until(() => shows('Hm.')(before))
+    if (isReloaded) before.leave()
+    const two = page('two, later', local)
+    await until(() => shows('Hm.')(two))
+    open()
+    await until(() => [one, two].every(shows('Done.')))
+    expect(ran).toEqual(['a in one'])
+  },
+)
+
+test.each([
+  [false, 'refused', 'yours was not used'],
+  [true, 'sent', undefined],
+])(
+  'P an answer (approved: %s) to a client tool that has run says whether it was used, and the model keeps the result of the tool',
+  async (approved, status, said) => {
+    const prompts: string[] = []
+    const model = scriptedModel(({ messages }) => {
+      prompts.push(JSON.stringify(messages))
+      return prompts.length > 1 ? [words('Done.'), stop] : [calls('sign', 'a'), finish]
+    })
+    const server = startServerWith({ model, tools: [sign.client(() => 0)] })
+    const tools = [sign.client(() => 'signed')]
+    const one = openPage(server, {}, { tools })
+    await one.client.sendMessage('go')
+    const two = openPage(server, { pollEvery: 600_000 }, { tools, onWarning: () => {} })
+    await two.client.restore()
+    expect(asked(two)).toEqual([{ to: 'a' }])
+    await approve(one, 'a')
+    await until(() => prompts.length > 1 && one.client.getSnapshot().status === 'ready')
+    const result = await two.client.addToolApprovalResponse({
+      id: call(two, 'a')?.approval?.id ?? '',
+      approved,
+    })
+    const shown = call(two, 'a')
+    expect([
+      result.status,
+      nextStep(result)?.message,
+      shown?.state,
+      shown && nextStep(shown)?.message,
+    ]).toEqual([
+      status,
+      said && expect.stringContaining(said),
+      'complete',
+      said && expect.stringContaining(said),
+    ])
+    for (const prompt of prompts.slice(1)) expect(prompt).toContain('signed')
+    expect(JSON.stringify(await server.agent.threads?.load({ owner: 'ada', threadId: 't' }))).not.toContain(
+      'may not',
+    )
+  },
+)
+
+test('P a queued message that the conversation has already, because another page has sent it, is not sent again, nor is a request without it', async () => {
+  const { open, opened } = gate()
+  const requests: (readonly Message[])[] = []
+  const client: ChatClient = new ChatClient({
+    connection: {
+      async *connect({ threadId, runId, messages }) {
+        requests.push(messages)
+        yield { type: 'RUN_STARTED', threadId, runId }
+        await opened
+        const all = [
+          ...messages,
+          ...client.getSnapshot().queue.map(({ id }) => ({ id, role: 'user', content: 'b' })),
+        ]
+        yield {
+          type: 'MESSAGES_SNAPSHOT',
+          messages: [...all, { id: 'reply', role: 'assistant', content: 'Well.' }],
+        }
+        yield { type: 'RUN_FINISHED', threadId, runId }
+      },
+    },
+    onWarning: () => {},
+  })
+  const first = client.sendMessage('a')
+  await client.sendMessage('b')
+  open()
+  await first
+  await until(() => client.getSnapshot().queue.length === 0 && client.getSnapshot().status === 'ready')
+  expect(requests.map((messages) => messages.map(({ content }) => content))).toEqual([['a']])
+  expect(client.getSnapshot().messages.map(({ parts }) => parts[0])).toMatchObject(
+    ['a', 'b', 'Well.'].map((text) => ({ text })),
+  )
+})
+
+test('P retry() starts no client tool while the storage of the browser cannot be read, where a tab that is gone may have started it', async () => {
+  const { ran, page } = start(gate().opened, () => [calls('free', 'a'), finish])
+  const local = memoryPersistence()
+  const one = page('one', local)
+  void one.client.sendMessage('go')
+  await until(() => ran.length > 0)
+  one.leave()
+  const load = vi
+    .spyOn(local, 'load')
+    .mockRejectedValue(new CountersignError('persistence-unavailable', 'Not now.'))
+  const two = page('two', local)
+  await two.client.restore()
+  await two.client.retry()
+  expect([call(two, 'a')?.state, new Set(two.errors)]).toEqual([
+    'input-complete',
+    new Set(['persistence-unavailable']),
+  ])
+  load.mockRestore()
+  await two.client.retry()
+  expect([ran, call(two, 'a')?.error?.code]).toEqual([['a in one'], 'interrupted'])
+})
+
+test('P retry() starts the client tool also where the page looks for changes while it waits for the lock', async () => {
+  const { ran, page } = start(Promise.resolve(), () => [calls('free', 'a'), finish])
+  const one = page('one')
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  const two = page('two')
+  await two.client.restore()
+  const { query } = FakeLocks.prototype
+  vi.spyOn(FakeLocks.prototype, 'query').mockImplementation(async function (this: FakeLocks) {
+    const looks = two.requests.length
+    await until(() => two.requests.length > looks + 2)
+    return query.call(this)
+  })
+  await two.client.retry()
+  vi.restoreAllMocks()
+  await until(() => call(two, 'a')?.state === 'complete' || two.errors.length > 0)
+  expect([ran, two.errors]).toEqual([['a in two'], []])
+})
+
+test('P a page whose look for changes never gets a response looks again', async () => {
+  const { server, page } = start(
+    Promise.resolve(),
+    () => [words('One.'), stop],
+    () => [words('Two.'), stop],
+  )
+  const one = page('one')
+  let isLost = false
+  const handle = (request: Request) => {
+    const loses = isLost && request.method === 'GET'
+    if (loses) isLost = false
+    return loses ? new Promise<never>(() => {}) : server.handle(request)
+  }
+  const two = openPage({ handle }, { timeout: 1000 })
+  const shows = (text: string) => JSON.stringify(two.client.getSnapshot().messages).includes(text)
+  await two.client.restore()
+  await one.client.sendMessage('go')
+  await until(() => shows('One.'))
+  isLost = true
+  await until(() => !isLost)
+  await one.client.sendMessage('more')
+  await until(() => shows('Two.'))
+})
