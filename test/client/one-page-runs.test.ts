@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { memoryPersistence } from './fake-browser.js'
-import { stop, words } from './threads-server.js'
+import { openPage, stop, words } from './threads-server.js'
 import { approve, asked, call, calls, finish, free, gate, late, start, until } from './tools-in-pages.js'
 
 // Several pages of one conversation that the server keeps: a client tool runs in one of them, once, and only when it is approved.
@@ -406,5 +406,26 @@ test('P a client tool of a run that ends while another tab is opened runs once',
     return response
   })
   await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in one'])
+})
+
+test('P a tab whose server never answers does not keep another one from starting client tools', async () => {
+  const { ran, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const one = page('one', local)
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  const never = () => new Promise<Response>(() => {})
+  const two = openPage({ handle: never }, { local, timeout: 20 })
+  await until(() => two.errors.length > 0)
+  one.client.setOptions({ tools: [free.client(() => ran.push('a in one'))] })
+  await until(async () => {
+    await one.client.retry()
+    return call(one, 'a')?.state === 'complete'
+  })
   expect(ran).toEqual(['a in one'])
 })

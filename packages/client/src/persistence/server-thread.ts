@@ -199,11 +199,17 @@ export class ServerThread implements KeptThread {
   async #withLock<T>(load: (isFree: boolean | undefined) => Promise<T>): Promise<T> {
     const isFree = await this.#tryLock()
     this.#isHolding = isFree === true
+    const release = () => {
+      this.#isHolding = false
+      this.#holdLock()
+    }
+    // The storage or the server may never answer.
+    const limit = setTimeout(release, this.#timeout)
     try {
       return await load(isFree)
     } finally {
-      this.#isHolding = false
-      setTimeout(() => this.#holdLock())
+      clearTimeout(limit)
+      setTimeout(release)
     }
   }
 
