@@ -335,7 +335,7 @@ describe.each(wires)('%s', (wire) => {
       expect(await edit(input), String(input)).toEqual({
         status: 'refused',
         code: 'approval-malformed',
-        reason: '`input` has to be an object with all arguments; leave it out where nothing is edited.',
+        reason: '`input` must be an object with all arguments; leave it out if nothing is edited.',
       })
     }
     expect(callOf(client, 'c1').state).toBe('approval-requested')

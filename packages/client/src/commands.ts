@@ -180,7 +180,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       if (!call) return { status: 'not-found' }
       if (!canRunOnClient(call)) return { status: 'closed', reason: call.state }
       if ('error' in result && typeof result.error !== 'string')
-        return { status: 'refused', code: 'approval-malformed', reason: '`error` has to be a text.' }
+        return { status: 'refused', code: 'approval-malformed', reason: '`error` must be a text.' }
       const outcome =
         'error' in result ? { error: { message: result.error } } : { output: result.output ?? null }
       return give(
@@ -307,7 +307,7 @@ const takesSomething = new Set<CommandName>([
 const disposed = { status: 'closed', reason: 'disposed' } as const
 
 export function disposedError(): CountersignError {
-  return new CountersignError('disposed', 'This chat was disposed of; make a new client.')
+  return new CountersignError('disposed', 'This chat is disposed; make a new client.')
 }
 
 /** Why the server would refuse an answer. Checked first, so that the request stays open. */
@@ -316,8 +316,8 @@ function faultOf(
   approval: ToolCallApproval,
   asked: { readonly arguments: string; readonly input?: unknown },
 ): string | undefined {
-  if (typeof approved !== 'boolean') return '`approved` has to be true or false.'
-  if (reason !== undefined && typeof reason !== 'string') return '`reason` has to be a text.'
+  if (typeof approved !== 'boolean') return '`approved` must be true or false.'
+  if (reason !== undefined && typeof reason !== 'string') return '`reason` must be a text.'
   const chosen = approval.mandates?.find(({ id }) => id === mandate)
   if (mandate !== undefined && (scope || !chosen || (chosen.decide === 'deny') === approved)) {
     return `The mandate "${String(mandate)}" is not offered for this answer.`
@@ -328,10 +328,10 @@ function faultOf(
   }
   // Especially `null`: a server would read it as no edit, and run the call with its original arguments
   if (input !== undefined && !isRecord(input)) {
-    return '`input` has to be an object with all arguments; leave it out where nothing is edited.'
+    return '`input` must be an object with all arguments; leave it out if nothing is edited.'
   }
   if (input !== undefined && !isExactJson(asked.arguments)) {
-    return 'These arguments cannot be edited: their text is not JSON, or has a number with too many digits.'
+    return 'The arguments of this call may not be edited: not JSON, or a number is too long.'
   }
   const forbidden = input === undefined ? [] : forbiddenEdits(approval.allowEdits, asked.input, input)
   if (forbidden.length > 0) return `These arguments may not be edited: ${forbidden.join(', ')}.`

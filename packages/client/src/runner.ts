@@ -14,7 +14,6 @@ import {
   visibleRequests,
 } from '@countersign/core'
 import { runClientTool } from './client-tools.js'
-import { headersByName } from './connections/fetch.js'
 import { expiryOf } from './expiry.js'
 import { createLiveChannel } from './live-channel.js'
 import type { KeptThread } from './persistence/persistence.js'
@@ -180,7 +179,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
   function takeOptions(of: Answered | undefined, options: RequestOptions | undefined): void {
     optionsOf.delete(of)
-    if (options) optionsOf.set(of, { ...options, headers: headersByName(options.headers) })
+    if (options) optionsOf.set(of, options)
   }
 
   /** Opens the stream. Synchronous, so that no listener can open another one first. */

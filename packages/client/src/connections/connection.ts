@@ -13,7 +13,7 @@ export interface ConnectOptions {
   readonly signal: AbortSignal
   /** The conversation as shown, for connections with a protocol other than AG-UI. */
   readonly messages: readonly UIMessage[]
-  /** The client's `headers` option and those of this request, by names in lower case, for connections that can send headers. */
+  /** The client's `headers` option and those of this request, for connections that can send headers. Of names that differ only in case the last one counts. */
   readonly headers: Readonly<Record<string, string>>
   /** For connections that can `rejoin`: call it with the id of the last event of a batch once the batch was consumed. */
   readonly onEventId?: ((id: string) => void) | undefined
