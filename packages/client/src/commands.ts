@@ -351,8 +351,7 @@ const accepted = Symbol()
 
 /** Without `checkResponse`, nothing can validate the response, so it is refused. */
 const refuseUnchecked: CheckResponse = (_, { responseSchema }) =>
-  responseSchema &&
-  'To check answers, give `checkResponse` of "@countersign/client/response-schema".'
+  responseSchema && 'To check answers, give `checkResponse` of "@countersign/client/response-schema".'
 
 /** Top-level keys that were edited although only others may be. */
 function forbiddenEdits(allowed: ToolCallApproval['allowEdits'], asked: unknown, input: unknown): string[] {
