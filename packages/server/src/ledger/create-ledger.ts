@@ -188,15 +188,15 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       return store.update<GrantResult>(request.owner, [keyOf(request), REVISION], ([row, stored], now) => {
         const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
         const grant = newGrant(request, now, grantTtl)
-        const again = request.again || isRevoked
         const added =
           isMandate(grant) && grant.approved
-            ? addMandate(mandatesOf(row), grant, { ...request, again }, now)
+            ? addMandate(mandatesOf(row), grant, { ...request, isRevoked }, now)
             : undefined
         if (added === 'exceeded') return { result: EXCEEDED }
         const mandates = { row: added && mandatesRow(added), newest: maxGrants }
         // A mandate that is still in force counts the call all the same.
-        if (isRevoked) return { result: REVOKED, ...mandates }
+        const isKnown = request.age !== undefined && !added?.some(({ id }) => id === grant.id)
+        if (isRevoked || isKnown) return { result: REVOKED, ...mandates }
         // A copy: what is cached is decided by.
         const result = { status: 'granted', grant: copyOf(grant) } as const
         if (!isMandate(grant)) return { result, row: grantRow(grant), newest: maxGrants }
