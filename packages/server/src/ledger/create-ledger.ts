@@ -163,7 +163,10 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     async complete(ref, holder, outcome) {
       const bounded = await boundOutcome(outcome)
       const isLong =
-        bounded.type === outcome.type && outcome.type !== 'interrupted' && outcomeSize(outcome) > SHORT
+        bounded.type === outcome.type &&
+        outcome.type !== 'interrupted' &&
+        outcome.type !== 'handed-out' &&
+        outcomeSize(outcome) > SHORT
       const trace = store.shortens && isLong ? await unavailable(outcome) : undefined
       return step(
         ref,
