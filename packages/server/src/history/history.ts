@@ -247,10 +247,8 @@ function withCalls(message: AssistantMessage, calls: readonly ToolCall[]): Assis
 /** A call as the model may see it; the same object if nothing had to be removed. */
 export function withoutApproval(call: ToolCall): ToolCall {
   // `request` and `response`: what a prompt's parts contained besides the approval request and its answer.
-  const { token, approval, request, response, decided, editedInput, ...own } = getCountersignMetadata(
-    call.metadata,
-  )
-  const artefacts = [token, approval, request, response, decided, editedInput]
+  const { token, approval, request, response, decided, ...own } = getCountersignMetadata(call.metadata)
+  const artefacts = [token, approval, request, response, decided]
   if (artefacts.every((artefact) => artefact === undefined)) return call
   return withMetadata(call, { ...own, ...editsOf(decided) })
 }
@@ -262,9 +260,8 @@ function editsOf(decided: unknown): { readonly editedInput?: unknown } {
 
 /** A result as the model may see it; the same object if nothing had to be removed. */
 const withoutDecision = remembered((result: ToolMessage): ToolMessage => {
-  const { decided, editedInput, ...own } = getCountersignMetadata(result.metadata)
-  if (decided === undefined && editedInput === undefined) return result
-  return withMetadata(result, { ...own, ...editsOf(decided) })
+  const { decided, ...own } = getCountersignMetadata(result.metadata)
+  return decided === undefined ? result : withMetadata(result, { ...own, ...editsOf(decided) })
 })
 
 /** The same with other `countersign` metadata; without metadata if nothing is left. */
