@@ -305,6 +305,14 @@ test.each(['something else was revoked', 'its process died'])(
   },
 )
 
+test('the audit trail names the mandate that was stored, also if it was chosen for several calls', async () => {
+  const chat = openChat()
+  await chat.reply(await chat.propose([bill(50), bill(50), bill(5, 'globex')]), choose('acme'))
+  const [{ id } = {}] = await chat.list()
+  const named = chat.audited.flatMap((one) => (one.event === 'granted' ? [Object(one).mandate] : []))
+  expect(named).toEqual([{ id }, { id }, { id }])
+})
+
 test('W9 a mandate that is chosen for two open requests is one, also if the ledger has another clock', async () => {
   for (const ahead of [-5_000, 5_000]) {
     let time = 1e12
