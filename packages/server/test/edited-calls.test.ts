@@ -143,6 +143,7 @@ async function editedCall(value: string, changes: (memory: Ledger) => Partial<Le
   const send = counted('send', { needsApproval: true, allowEdits: true, execute: () => value })
   const { agent, model } = testAgent([call(['c1', 'send', { n: 1 }]), say('ok'), say('ok')], {
     tools: [send.tool],
+    prepareStep: ({ messages }) => ({ messages }),
     approvals: { ledger: { ...memory, id: memory.id, ...changes(memory) } },
     warn: () => {},
   })
