@@ -1,5 +1,5 @@
 import { approvalHistory, clientTool, type Message } from '@countersign/core'
-import { loadThread, memoryThreads } from '@countersign/server'
+import { type Ledger, loadThread, memoryLedger, memoryThreads } from '@countersign/server'
 import { toProviderText } from '@countersign/server/model-kit'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
@@ -136,6 +136,78 @@ test('what a client says of edits counts less than the record of the ledger', as
     expect(textsOf(model), text).toEqual([told, told])
   }
 })
+
+/** An edited call that has run, with what its tool gave. */
+async function editedCall(value: string, changes: (memory: Ledger) => Partial<Ledger> = () => ({})) {
+  const memory = memoryLedger()
+  const send = counted('send', { needsApproval: true, allowEdits: true, execute: () => value })
+  const { agent, model } = testAgent([call(['c1', 'send', { n: 1 }]), say('ok'), say('ok')], {
+    tools: [send.tool],
+    prepareStep: ({ messages }) => ({ messages }),
+    approvals: { ledger: { ...memory, id: memory.id, ...changes(memory) } },
+    warn: () => {},
+  })
+  const { history, first } = await ask(agent, {}, options)
+  const resume = [answer(first, { approved: true, editedArgs: { n: 7 } })]
+  const after = fold(history, await collect(agent, input(history, { resume }), options))
+  return { agent, model, after }
+}
+
+test('if the ledger can not say what a call was edited to, what the history says stays', async () => {
+  let isDown = false
+  const { agent, model, after } = await editedCall('sent 7', (memory) => ({
+    lookup: (ref) => (isDown ? Promise.reject(new Error('connection reset')) : memory.lookup(ref)),
+  }))
+  isDown = true
+  await collect(agent, input([...after, user('and now?')]), options)
+  const told = 'The user changed the arguments of this call before approving it, to {"n":7}. Result: sent 7'
+  expect(textsOf(model)).toEqual([told, told])
+})
+
+test('a result that the ledger was too small for stays if only the record of the edits is missing', async () => {
+  const large = 'x'.repeat(300_000)
+  const { agent, model, after } = await editedCall(large)
+  const text = JSON.stringify(after).replace(/"decided":\{.*?"at":"[^"]*"\}/, '"x":1')
+  await collect(agent, input([...JSON.parse(text), user('and now?')]), options)
+  const [told, again] = textsOf(model)
+  expect(told).toContain(`to {"n":7}. Result: ${large}`)
+  expect(again === told).toBe(true)
+})
+
+test.each([
+  ['as the model made them', {}],
+  ['as the user edited them', { editedArgs: { text: 'y'.repeat(300_000) } }],
+])(
+  'a model reads the result of a client tool whose arguments are too large for the ledger, %s',
+  async (_, edits) => {
+    for (const threads of [undefined, memoryThreads()]) {
+      const save = clientTool({
+        name: 'save',
+        description: 'Saves a text.',
+        input: z.object({ text: z.string() }),
+        needsApproval: true,
+        allowEdits: true,
+        execute: () => 'saved',
+      })
+      const { agent, model } = testAgent([call(['c1', 'save', { text: 'x'.repeat(300_000) }]), say('ok')], {
+        tools: [save],
+        ...(threads && { threads }),
+      })
+      const { history, first } = await ask(agent, {}, options)
+      const resume = [answer(first, { approved: true, ...edits })]
+      await collect(agent, input(history, { resume }), options)
+      // The page has lost the reply.
+      const events = await collect(agent, input(history, { resume }), options)
+      expect(events).toContainEqual(expect.objectContaining({ name: 'client-tool-ready' }))
+      const result: Message = { id: 'r1', role: 'tool', toolCallId: 'c1', content: 'saved' }
+      const last = await collect(agent, input([...fold(history, events), result]), options)
+      const [told = ''] = textsOf(model)
+      expect(told.slice(-5)).toBe('saved')
+      expect(told.includes('"yyy')).toBe('editedArgs' in edits)
+      expect(results(last)).toEqual([])
+    }
+  },
+)
 
 test('a client can not pretend that the user has edited a call', async () => {
   const send = counted('send', { needsApproval: true, allowEdits: true, execute: ({ n }) => `sent ${n}` })

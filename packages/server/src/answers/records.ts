@@ -97,9 +97,9 @@ async function correctResults(
   const settled = await readSettled(scope, before)
   const replaced = new Map<Message, ToolMessage>()
   const corrected: ToolMessage[] = []
-  for (const [site, entry] of settled) {
-    const { result } = site
-    const right = result && (await rightResult(scope, site, result, entry))
+  const check = async ([site, entry]: readonly [CallSite, LedgerEntry]) =>
+    [site.result, site.result && (await rightResult(scope, site, site.result, entry))] as const
+  for (const [result, right] of await Promise.all([...settled].map(check))) {
     if (result === undefined || right === undefined) continue
     replaced.set(result, right)
     if (right.content !== result.content) corrected.push(right)
@@ -352,25 +352,27 @@ async function rightResult(
     getCountersignMetadata(result.metadata).decided ?? getCountersignMetadata(call.metadata).decided
   const isEdited = answer.decision === 'approve' && answer.arguments !== undefined
   if (isRight && !isEdited && !(isRecord(said) && said.edited === true)) return undefined
-  const decided = decidedBy(scope, await wholeAnswer(scope, record, answer, outcome), record.scopes)
-  if (isRight && editsText(said) === editsText(decided)) return undefined
-  if (!isClients) return resultMessage(result.id, result.toolCallId, kept, { decided })
+  const whole = await wholeAnswer(scope, record, answer, outcome)
+  const decided = decidedBy(scope, whole ?? answer, record.scopes)
+  if (!isRight) return resultMessage(result.id, result.toolCallId, kept, { decided })
+  // The ledger can't tell now: what the history says stays.
+  if (whole === undefined || editsText(said) === editsText(decided)) return undefined
   const own = { ...getCountersignMetadata(result.metadata), decided }
   return omitUndefined({ ...result, metadata: setCountersignMetadata(result.metadata, own) })
 }
 
-/** An answer with the edited arguments, which the ledger's list leaves out. */
+/** An answer with the edited arguments, which the ledger's list leaves out; undefined if the ledger can't tell. */
 async function wholeAnswer(
   scope: RecordScope,
   ref: ApprovalRef,
   answer: LedgerAnswer,
   outcome: StoredOutcome,
-): Promise<LedgerAnswer> {
+): Promise<LedgerAnswer | undefined> {
   if (answer.decision !== 'approve' || answer.arguments !== '') return answer
   if (outcome.type === 'handed-out') return { ...answer, arguments: outcome.arguments }
   const entry = await lookUp(scope, ref)
   return entry === undefined || entry === 'unavailable' || entry.state.phase === 'issued'
-    ? answer
+    ? undefined
     : entry.state.answer
 }
 

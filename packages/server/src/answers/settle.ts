@@ -248,6 +248,8 @@ async function reclaim(
     if (again?.status === 'claimed')
       return runClaimed(scope, {
         ...settlement,
+        // The first one: what it has granted counts from then.
+        answer: again.answer,
         holder,
         revision: again.revision,
         messages,

@@ -166,7 +166,7 @@ interface GrantingAnswer {
 /**
  * Stores what an approval grants beyond its call: a session grant, keyed by the arguments that ran, or the mandate that was chosen. If the
  * first fails, the answer counts for its call alone. `exceeded`: the user has chosen one mandate for several calls, and it does not cover
- * this one. `unknown`: it may not. `again`: the mandate is not given, and counts the call only if it did not before.
+ * this one. `unknown`: it may not. `again`: the call may have been tried before, and what it granted then is not granted anew.
  */
 export async function grantAnswered(
   scope: RunScope,
@@ -174,13 +174,14 @@ export async function grantAnswered(
   again = false,
 ): Promise<'exceeded' | 'unknown' | undefined> {
   if (scope.owner === null) return undefined
-  const { approvals, warn } = scope.settings
+  const { approvals, now, warn } = scope.settings
   const { call, revision, mandate } = granting
   try {
     const request = await grantRequest(scope, scope.owner, granting)
     if (request === undefined) return undefined
-    const granted = await approvals.ledger.grant({ ...request, approved: true, revision, again })
-    if (granted.status === 'granted' && !again) await auditGranted(scope, granted.grant)
+    const age = again ? Math.max(0, now() - (granting.answer.at ?? 0)) : undefined
+    const granted = await approvals.ledger.grant({ ...request, approved: true, revision, age })
+    if (granted.status === 'granted') await auditGranted(scope, granted.grant)
     return granted.status === 'exceeded' ? granted.status : undefined
   } catch (error) {
     warn(`No session grant could be made for ${call.name}.`, error)

@@ -163,7 +163,10 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     async complete(ref, holder, outcome) {
       const bounded = await boundOutcome(outcome)
       const isLong =
-        bounded.type === outcome.type && outcome.type !== 'interrupted' && outcomeSize(outcome) > SHORT
+        bounded.type === outcome.type &&
+        outcome.type !== 'interrupted' &&
+        outcome.type !== 'handed-out' &&
+        outcomeSize(outcome) > SHORT
       const trace = store.shortens && isLong ? await unavailable(outcome) : undefined
       return step(
         ref,
@@ -188,24 +191,26 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       return store.update<GrantResult>(request.owner, [keyOf(request), REVISION], ([row, stored], now) => {
         const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
         const grant = newGrant(request, now, grantTtl)
-        const again = request.again || isRevoked
-        const added =
-          isMandate(grant) && grant.approved
-            ? addMandate(mandatesOf(row), grant, { ...request, again }, now)
-            : undefined
-        if (added === 'exceeded') return { result: EXCEEDED }
-        const mandates = { row: added && mandatesRow(added), newest: maxGrants }
-        // A mandate that is still in force counts the call all the same.
-        if (isRevoked) return { result: REVOKED, ...mandates }
-        // A copy: what is cached is decided by.
-        const result = { status: 'granted', grant: copyOf(grant) } as const
-        if (!isMandate(grant)) return { result, row: grantRow(grant), newest: maxGrants }
-        if (grant.approved) return { result, ...mandates }
+        if (!isMandate(grant))
+          return isRevoked
+            ? { result: REVOKED }
+            : { result: grantedOf(grant), row: grantRow(grant), newest: maxGrants }
+        if (grant.approved) {
+          const before = mandatesOf(row)
+          const added = addMandate(before, grant, { ...request, isRevoked }, now)
+          if (added === 'exceeded') return { result: EXCEEDED }
+          const left = added ?? before
+          const isKnown = request.age !== undefined && !left.some(({ id }) => id === grant.id)
+          const inForce = left.find(({ scopeKey }) => scopeKey === grant.scopeKey) ?? grant
+          // A mandate that is still in force counts the call all the same.
+          const result = isRevoked || isKnown ? REVOKED : grantedOf(inForce)
+          return { result, row: added && mandatesRow(added), newest: maxGrants }
+        }
+        if (isRevoked) return { result: REVOKED }
         const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
         if (left === undefined) return { result: FULL }
         const more = row === undefined ? { rows: maxGrants, bytes: Number.MAX_SAFE_INTEGER } : undefined
-        const kept = { status: 'granted', grant: copyOf<Grant>(denial) } as const
-        return { result: kept, row: denialsRow(left), room: more, whenFull: FULL }
+        return { result: grantedOf(denial), row: denialsRow(left), room: more, whenFull: FULL }
       })
     },
 
@@ -287,6 +292,8 @@ const GRANTS = 'grants'
 /** By themselves, so that no grant takes the place of a denial. */
 const DENIALS = 'denials'
 
+/** A copy: what is cached is decided by. */
+const grantedOf = (grant: Grant) => ({ status: 'granted', grant: copyOf(grant) }) as const
 const REVOKED = { status: 'revoked' } as const
 const FULL = { status: 'full' } as const
 const EXCEEDED = { status: 'exceeded' } as const

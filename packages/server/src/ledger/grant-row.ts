@@ -13,7 +13,7 @@ export function newGrant(request: GrantRequest, now: number, ttl: number): Grant
   return {
     ...{ id: randomId('grant_'), owner, threadId, toolName, toolServer, scopeKey, approved },
     grantedAt: now,
-    expiresAt: Math.min(now + (request.ttl ?? lifetime), NEVER),
+    expiresAt: Math.min(now + (request.ttl ?? lifetime) - (request.age ?? 0), NEVER),
     usesLeft: uses,
     ...(terms !== undefined && { terms: { ...copyOf(terms), used: 0, spent: 0, recent: [] } }),
   }

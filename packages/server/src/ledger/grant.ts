@@ -52,8 +52,11 @@ export interface GrantRequest extends GrantKey {
    * meant: it goes on, and its limits cover this call too.
    */
   readonly askedAt?: number | undefined
-  /** The call may have been tried before: a mandate that is in force counts it, unless it did so then, but none is given. */
-  readonly again?: boolean | undefined
+  /**
+   * If the call may have been tried before: how long ago the mandate was chosen, in milliseconds. Unless it was given then, it is given for the
+   * rest of its time.
+   */
+  readonly age?: number | undefined
 }
 
 /** What a mandate lets through, or refuses. */
@@ -110,7 +113,7 @@ export interface Grant extends GrantKey {
 
 export type GrantResult =
   | { readonly status: 'granted'; readonly grant: Grant }
-  /** A revocation came after the verdict was claimed. */
+  /** Nothing is given: a revocation came after the verdict was claimed, or the call was tried before and the mandate is given, or over. */
   | { readonly status: 'revoked' }
   /** There is no room for another standing denial: none is dropped for it. */
   | { readonly status: 'full' }

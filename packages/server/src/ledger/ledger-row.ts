@@ -251,7 +251,7 @@ function isSameAnswer(record: ApprovalRecord, first: LedgerAnswer, second: Ledge
   return first.scope === second.scope && ran(first) === ran(second)
 }
 
-/** An outcome as a row stores it: never larger than {@link MAX_OUTCOME_BYTES}. */
+/** An outcome as a row stores it: a result is never larger than {@link MAX_OUTCOME_BYTES}. */
 export type BoundedOutcome = StoredOutcome | Extract<ToolOutcome, { type: 'interrupted' }>
 
 /** What is kept in place of an outcome: its kind, the SHA-256 of its JSON, and its size. */
@@ -259,7 +259,8 @@ export type UnavailableOutcome = Extract<StoredOutcome, { type: 'unavailable' }>
 
 /** The outcome itself, or its hash and size if it is too large to store. */
 export async function boundOutcome(outcome: ToolOutcome): Promise<BoundedOutcome> {
-  if (outcome.type === 'interrupted') return outcome
+  // The arguments of a call that was handed out are needed when its answer is sent again, and are no longer than the request.
+  if (outcome.type === 'interrupted' || outcome.type === 'handed-out') return outcome
   return outcomeSize(outcome) <= MAX_OUTCOME_BYTES ? outcome : unavailable(outcome)
 }
 

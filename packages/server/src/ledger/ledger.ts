@@ -291,7 +291,7 @@ export interface Ledger {
   renew(ref: ApprovalRef, holder: string, leaseMs: number): Promise<RenewResult>
 
   /**
-   * Records the outcome; only the holder of the claim may. Beyond {@link MAX_OUTCOME_BYTES} only hash and size are kept. `handed-out`, and
+   * Records the outcome; only the holder of the claim may. Beyond {@link MAX_OUTCOME_BYTES} only hash and size are kept, except of `handed-out`. That, and
    * `cancelled` with `next`, are refused (`fenced`) once the lease was lost: the call has not started, and others may have been told that it was interrupted.
    */
   complete(ref: ApprovalRef, holder: string, outcome: ToolOutcome): Promise<CompleteResult>
@@ -347,7 +347,7 @@ export const ledgerRule: Rule = {
   expected: 'a ledger (fileLedger() gives a promise of one: await it)',
 }
 
-/** Of outcomes whose JSON is larger, only hash and size are kept. */
+/** Of results whose JSON is larger, only hash and size are kept. */
 export const MAX_OUTCOME_BYTES = 256 * 1024
 
 /** Longer reasons are cut, in characters. */

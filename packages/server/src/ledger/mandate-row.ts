@@ -105,24 +105,26 @@ export function returnUse(
 /**
  * The mandates with a new one, which replaces an earlier one with the same terms: unless the user was asked before that was given, and has
  * chosen the same one for several calls. The call that it was chosen for counts, if it matches. Undefined if nothing changes, as for the same
- * approval again. `again`: the call only counts, if it does not yet.
+ * approval again. After a revocation none is given, and one that is in force counts the call all the same.
  */
 export function addMandate(
   mandates: readonly MandateGrant[],
   grant: MandateGrant,
-  { call, askedAt = Number.POSITIVE_INFINITY, again }: Pick<GrantRequest, 'call' | 'askedAt' | 'again'>,
+  given: Pick<GrantRequest, 'call' | 'askedAt' | 'age'> & { readonly isRevoked?: boolean },
   now: number,
 ): readonly MandateGrant[] | 'exceeded' | undefined {
+  const { call, askedAt = Number.POSITIVE_INFINITY, age, isRevoked = false } = given
   const { approvalId } = grant.terms
   const same = mandates.find((one) => one.scopeKey === grant.scopeKey && now < one.expiresAt)
   const chosenAt = same?.terms.chosenAt ?? same?.grantedAt ?? 0
-  if (same !== undefined && (again || (same.terms.approvalId !== approvalId && askedAt <= chosenAt))) {
+  const isOwn = same?.terms.approvalId === approvalId
+  if (same !== undefined && (isOwn ? age !== undefined || isRevoked : askedAt <= chosenAt)) {
     if (call === undefined || !meetsAll(call.input, same.terms.where)) return undefined
     if (same.terms.recent.some(([key]) => key === call.callKey)) return undefined
     const more = applies(same, call, now) ? charged(same, call, now) : undefined
     return more === undefined ? 'exceeded' : mandates.map((one) => (one === same ? more : one))
   }
-  if (again || mandates.some(({ terms }) => terms.approvalId === approvalId)) return undefined
+  if (isRevoked || now >= grant.expiresAt || isOwn) return undefined
   const first = call && applies(grant, call, now) ? charged(grant, call, now) : undefined
   const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
   return [...others, first ?? grant].slice(-MAX_MANDATES)

@@ -227,6 +227,92 @@ test.each([
   },
 )
 
+test.each([
+  ['before its mandate was stored', 0],
+  ['once its mandate had expired', 7200],
+])(
+  'W9 a call that is tried again because its process died %s gives it only as long as it would have been in force',
+  async (_, later) => {
+    let time = 1e12
+    let isDead = false
+    const memory = memoryLedger({ now: () => time })
+    const ledger: Ledger = {
+      ...memory,
+      id: memory.id,
+      renew: (...asked) => (isDead ? new Promise(() => {}) : memory.renew(...asked)),
+      grant: (request) => (isDead && later === 0 ? new Promise(() => {}) : memory.grant(request)),
+    }
+    const chat = openChat({ ledger, now: () => time, tool: { idempotent: true } })
+    const { asked } = await chat.propose([bill(150), bill(100)])
+    const history = chat.history()
+    const send = (which: number, runId: string) => {
+      const resume = asked.slice(which, which + 1).map((one) => answer(one, choose('acme')))
+      return collect(chat.agent, input(history, { runId, resume }), { context: { subject: 'ann' } })
+    }
+    isDead = true
+    void send(0, 'first')
+    await expect.poll(() => chat.audited.filter(({ event }) => event === 'started').length).toBe(1)
+    await setImmediate()
+    isDead = false
+    time += 60_000 + later * 1000
+    await send(0, 'again')
+    expect(chat.runs).toEqual([bill(150)])
+    const given = { expiresAt: 1e12 + 3_600_000, terms: { used: 1, spent: 150 } }
+    expect(await chat.list()).toMatchObject(later === 0 ? [given] : [])
+    expect(chat.audited.filter(({ event }) => event === 'granted')).toHaveLength(1)
+    if (later > 0) return
+    // It is one mandate with that of the other request.
+    expect(results(await send(1, 'other'))[0]).toMatchObject({ own: { code: 'approval-stale' } })
+    expect(chat.runs).toEqual([bill(150)])
+  },
+)
+
+test.each(['something else was revoked', 'its process died'])(
+  'a mandate that is used up and chosen anew does not keep its call from running, although %s',
+  async (how) => {
+    let time = 1e12
+    let isHit = false
+    const memory = memoryLedger({ now: () => time })
+    const ledger: Ledger = {
+      ...memory,
+      id: memory.id,
+      grant: async (request) => {
+        if (isHit && how.startsWith('its')) return new Promise(() => {})
+        if (isHit) await chat.agent.grants.revoke('ann', { id: 'other' })
+        return memory.grant(request)
+      },
+    }
+    const chat = openChat({ ledger, now: () => time, tool: { idempotent: true } })
+    await chat.reply(await chat.propose([bill(190)]), choose('acme'))
+    time += 1000
+    const { asked } = await chat.propose([bill(150)])
+    const history = chat.history()
+    const send = (runId: string) => {
+      const resume = asked.map((one) => answer(one, choose('acme')))
+      return collect(chat.agent, input(history, { runId, resume }), { context: { subject: 'ann' } })
+    }
+    isHit = true
+    const first = send('first')
+    if (how.startsWith('its')) {
+      await expect.poll(() => chat.audited.filter(({ event }) => event === 'started').length).toBe(2)
+      await setImmediate()
+      isHit = false
+      time += 60_000
+      await send('again')
+    } else await first
+    expect(chat.runs).toEqual([bill(190), bill(150)])
+    expect(await chat.list()).toMatchObject([{ terms: { spent: how.startsWith('its') ? 150 : 190 } }])
+  },
+)
+
+test('the audit trail names the mandate that was stored, also if it was chosen for several calls', async () => {
+  const chat = openChat()
+  await chat.reply(await chat.propose([bill(50), bill(50), bill(5, 'globex')]), choose('acme'))
+  const [{ id } = {}] = await chat.list()
+  const named = chat.audited.flatMap((one) => (one.event === 'granted' ? [Object(one).mandate] : []))
+  expect(named).toEqual([{ id }, { id }, { id }])
+})
+
 test('W9 a mandate that is chosen for two open requests is one, also if the ledger has another clock', async () => {
   for (const ahead of [-5_000, 5_000]) {
     let time = 1e12

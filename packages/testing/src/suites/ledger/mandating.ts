@@ -296,6 +296,20 @@ export function mandating(spec: Spec, expect: Expect): void {
     },
   )
 
+  spec('W9 a mandate whose call is tried again is given for the rest of its time, once', async (bench) => {
+    if (!keeps(bench)) return
+    const { ledger } = bench
+    const call = paying(20)
+    const again = (age: number) => given({ uses: 2, ttl: 1000 * LEASE, call, age })
+    expect(await ledger.grant(again(1000 * LEASE))).toEqual({ status: 'revoked' })
+    expect(await rest(ledger)).toEqual([])
+    const tried = await ledger.grant(again(100 * LEASE))
+    const { grantedAt = 0, expiresAt = 0 } = tried.status === 'granted' ? tried.grant : {}
+    expect(expiresAt - grantedAt).toEqual(900 * LEASE)
+    expect(await ledger.grant(again(200 * LEASE))).toEqual({ status: 'revoked' })
+    expect(await rest(ledger)).toEqual([{ usesLeft: 1, spent: 20, used: 1 }])
+  })
+
   spec('an answer with another mandate is another answer', async ({ ledger, record }) => {
     await ledger.issue(record)
     await ledger.claim(record, { ...deny, mandate: 'never' }, 'h1', LEASE)
