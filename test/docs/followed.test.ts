@@ -54,3 +54,10 @@ test('the Docker image leaves out the secrets and the packages of the folder tha
   const ignored = blocksOf('docs/deploy.md').find(({ file }) => file === '.dockerignore')
   expect(ignored?.code.split('\n')).toEqual(expect.arrayContaining(['node_modules', '.env*']))
 })
+
+test('a guide that shows a file of configuration says to keep what a new application has in it', () => {
+  for (const name of ['nextjs', 'nuxt', 'solidstart']) {
+    const [, configuration = ''] = readPage(`docs/${name}.md`).split('## The configuration')
+    expect([name, configuration.split('```')[0]?.includes('keep the rest of')]).toEqual([name, true])
+  }
+})
