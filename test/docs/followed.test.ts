@@ -61,3 +61,12 @@ test('a guide that shows a file of configuration says to keep what a new applica
     expect([name, configuration.split('```')[0]?.includes('keep the rest of')]).toEqual([name, true])
   }
 })
+
+test('code that makes a pool of pg listens to its errors: without that, a restart of the database ends the process', () => {
+  const pools = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('new Pool('))
+  expect(pools.length).toBeGreaterThan(3)
+  const deaf = pools.filter(({ code }) => !code.includes("pool.on('error'"))
+  expect(deaf.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
