@@ -1,0 +1,72 @@
+// What a reader who follows a page needs, and ends with.
+import { expect, test } from 'vitest'
+import { blocksOf, readPage, writtenPages } from './markdown.js'
+
+const guides = writtenPages().filter((page) => page.startsWith('docs/'))
+
+/** The packages that the code of a page imports, without what its examples take for granted. */
+function importedBy(page: string): readonly string[] {
+  const code = blocksOf(page).map((block) => block.code)
+  const from = [...code.join('\n').matchAll(/ from '((?:@[\w-]+\/)?[\w-]+)(?:\/[\w./-]+)?'/g)]
+  return [...new Set(from.map(([, name = '']) => name))]
+}
+
+function commandsOf(page: string): string {
+  const shell = blocksOf(page).filter(({ language }) => language === 'sh')
+  return shell.map(({ code }) => code).join('\n')
+}
+
+test('a guide that shows an application installs what its code imports', () => {
+  const names = ['edge', 'nextjs', 'nuxt', 'sveltekit', 'solidstart', 'migrating-from-langgraph']
+  /** What a new application of the framework has, and what only the code before the migration imports. */
+  const given = /^(next|react|solid-js|langchain|cloudflare|@nuxt|@solidjs|@sveltejs|h3|vite)\b/
+  const missing = names.flatMap((name) => {
+    const page = `docs/${name}.md`
+    const installed = commandsOf(page).split(/\s+/)
+    const needed = importedBy(page).filter((one) => !given.test(one) && !installed.includes(one))
+    return needed.map((one) => `${page}: ${one}`)
+  })
+  expect(missing).toEqual([])
+})
+
+test('a guide that keeps conversations in a database creates the tables', () => {
+  const without = guides.filter((page) => {
+    const code = blocksOf(page).map((block) => block.code)
+    return /\bsqlThreads\(/.test(code.join('\n')) && !readPage(page).includes('ensureSchema')
+  })
+  expect(without).toEqual([])
+})
+
+test('no example of rules allows some calls beside a rule that asks about all of them: that one overrules it', () => {
+  const lists = guides.flatMap((page) =>
+    blocksOf(page).flatMap(({ code }) =>
+      [...code.matchAll(/\brules\(\[[\s\S]*?\]\)[,\n]/g)].map(([list]) => list),
+    ),
+  )
+  expect(lists.length).toBeGreaterThan(1)
+  const useless = lists.filter(
+    (list) => list.includes("decide: 'allow'") && list.includes("{ decide: 'ask' }"),
+  )
+  expect(useless).toEqual([])
+})
+
+test('the Docker image leaves out the secrets and the packages of the folder that it is built from', () => {
+  const ignored = blocksOf('docs/deploy.md').find(({ file }) => file === '.dockerignore')
+  expect(ignored?.code.split('\n')).toEqual(expect.arrayContaining(['node_modules', '.env*']))
+})
+
+test('a guide that shows a file of configuration says to keep what a new application has in it', () => {
+  for (const name of ['nextjs', 'nuxt', 'solidstart']) {
+    const [, configuration = ''] = readPage(`docs/${name}.md`).split('## The configuration')
+    expect([name, configuration.split('```')[0]?.includes('keep the rest of')]).toEqual([name, true])
+  }
+})
+
+test('code that makes a pool of pg listens to its errors: without that, a restart of the database ends the process', () => {
+  const pools = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('new Pool('))
+  expect(pools.length).toBeGreaterThan(3)
+  const deaf = pools.filter(({ code }) => !code.includes("pool.on('error'"))
+  expect(deaf.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
