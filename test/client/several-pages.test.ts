@@ -182,3 +182,49 @@ test('P a page whose look for changes never gets a response looks again', async 
   await one.client.sendMessage('more')
   await until(() => shows('Two.'))
 })
+
+test('P a run that began after its page was reloaded, and that the second tab then follows first, runs its client tool in one of them', async () => {
+  const [arrival, look, reply] = [gate(), gate(), gate()]
+  const { server, ran, page } = start(
+    Promise.resolve(),
+    async function* () {
+      yield words('Hm.')
+      await reply.opened
+      yield calls('free', 'a')
+      yield finish
+    },
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  let hasLeft = false
+  const sent = page('one', local, async (request) => {
+    if (request.method !== 'POST') return server.handle(request)
+    // What has left the page arrives, also if nobody waits for it.
+    const { url, method, headers } = request
+    const body = await request.text()
+    hasLeft = true
+    await arrival.opened
+    return server.handle(new Request(url, { method, headers, body }))
+  })
+  await sent.client.restore()
+  void sent.client.sendMessage('go')
+  await until(() => hasLeft)
+  sent.leave()
+  let gets = 0
+  const reloaded = page('reloaded', local, async (request) => {
+    if (request.method === 'GET' && ++gets > 1) await look.opened
+    return server.handle(request)
+  })
+  await reloaded.client.restore()
+  arrival.open()
+  const shows = (text: string) => (page: { readonly client: typeof sent.client }) =>
+    JSON.stringify(page.client.getSnapshot().messages).includes(text)
+  await until(async () => (await server.agent.threads?.load({ owner: 'ada', threadId: 't' }))?.run)
+  const second = page('second', local)
+  await until(() => shows('Hm.')(second))
+  look.open()
+  await until(() => shows('Hm.')(reloaded))
+  reply.open()
+  await until(() => [reloaded, second].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in second'])
+})

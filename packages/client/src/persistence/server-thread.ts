@@ -55,8 +55,10 @@ export class ServerThread implements KeptThread {
   #lastRun: string | undefined
   /** The server may have more of the shown messages: a stream broke off, or an open run was not rejoined. */
   #isBehind = false
-  /** The last run that this page opened, perhaps before a reload. */
+  /** The last run that this page opened. */
   #ownRun: string | undefined
+  /** The run that it opened before a reload; none once another page of the browser works, which may have taken that up. */
+  #formerRun: string | undefined
   /** Whether the conversation was tried to load, and whether that succeeded. */
   #isTried = false
   #isLoaded = false
@@ -181,7 +183,11 @@ export class ServerThread implements KeptThread {
 
   get #isOwnRun(): boolean {
     const { run } = this.#session.state
-    return run.phase !== 'idle' && run.runId === this.#ownRun
+    return run.phase !== 'idle' && this.#isOwn(run.runId)
+  }
+
+  #isOwn(runId: string): boolean {
+    return runId === this.#ownRun || runId === this.#formerRun
   }
 
   /** Whether no other page of this browser works on the conversation; `undefined`: this cannot be known. */
@@ -262,10 +268,12 @@ export class ServerThread implements KeptThread {
     this.#loaded = loaded
     this.#isLoaded = true
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
-    const isAlone = wasFree !== false && ((await this.#tryLock()) ?? isFirst)
+    const isFree = wasFree === false ? false : await this.#tryLock()
+    const isAlone = isFree ?? isFirst
     this.#isRefused = !isAlone && stored !== undefined
     const unsent = this.#unsent.take(stored, isAlone)
-    if (isFirst) this.#ownRun ??= unsent?.openRun
+    if (isFirst) this.#formerRun = unsent?.openRun
+    else if (isFree === false) this.#formerRun = undefined
     if (!loaded && !unsent) return undefined
     const { messages = [], run } = loaded ?? {}
     // A run that was recovered leaves its mark: the reply was cut off.
@@ -296,7 +304,7 @@ export class ServerThread implements KeptThread {
     // What was queued while a run was open need not wait any longer.
     if (runId === undefined) return this.#host.sendQueued()
     this.#lastRun = runId
-    if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) {
+    if (!(await this.#host.rejoin(runId, !this.#isOwn(runId)))) {
       // It has ended meanwhile: the server has all of it. If that can't be shown yet, the next look does.
       this.#isBehind = true
       return this.#thread.reload()
