@@ -228,3 +228,38 @@ test('P a run that began after its page was reloaded, and that the second tab th
   await until(() => [reloaded, second].every((page) => call(page, 'a')?.state === 'complete'))
   expect(ran).toEqual(['a in second'])
 })
+
+test('P a message that is sent while retry() loads the conversation twice stays, with the run that it has opened', async () => {
+  const [loads, reply] = [gate(), gate()]
+  const { server, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    async function* () {
+      await reply.opened
+      yield words('Done.')
+      yield stop
+    },
+  )
+  const one = page('one')
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  one.leave()
+  let isSlow = false
+  const two = page('two', memoryPersistence(), async (request) => {
+    if (request.method !== 'GET') return server.handle(request)
+    if (isSlow) await loads.opened
+    return server.handle(request)
+  })
+  await until(() => call(two, 'a'))
+  isSlow = true
+  const retries = Promise.all([two.client.retry(), two.client.retry()])
+  const before = two.requests.length
+  await until(() => two.requests.length > before)
+  const sent = two.client.sendMessage('more')
+  loads.open()
+  await retries
+  const { isLoading, error } = two.client.getSnapshot()
+  expect([isLoading, error]).toEqual([true, undefined])
+  reply.open()
+  expect(await sent).toEqual({ status: 'sent' })
+})

@@ -239,7 +239,8 @@ export class ServerThread implements KeptThread {
 
   /** A page that works goes on where a reload has cut it off, as no other page may meanwhile. */
   async #load(): Promise<ThreadRecord | undefined> {
-    if (this.#isTried) return this.#read(false)
+    // What is loaded replaces what is shown. A reload that has waited for another one may find that a run was opened.
+    if (this.#isTried) return this.#isBusy ? undefined : this.#read(false)
     const first = (isFree: boolean | undefined) => this.#read(true, isFree)
     const record = await this.#withLock(first)
     // A page that has ended meanwhile, perhaps this one before its reload, has left something to it.
