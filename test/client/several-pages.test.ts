@@ -263,3 +263,20 @@ test('P a message that is sent while retry() loads the conversation twice stays,
   reply.open()
   expect(await sent).toEqual({ status: 'sent' })
 })
+
+test('P retry() that is called twice runs a client tool once, and reports no other page', async () => {
+  const { ran, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const one = page('one')
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  one.leave()
+  const two = page('two')
+  await until(() => call(two, 'a'))
+  await Promise.all([two.client.retry(), two.client.retry()])
+  await until(() => call(two, 'a')?.state === 'complete')
+  expect([ran, two.errors]).toEqual([['a in two'], []])
+})

@@ -68,8 +68,8 @@ export class ServerThread implements KeptThread {
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
   readonly #calls: OwnCalls
-  /** Has the lock while the conversation loads. */
-  #isHolding = false
+  /** What holds the lock while the conversation loads: two commands may each load it. */
+  readonly #loads = new Set<unknown>()
   /** The storage has something that is left to another page, which works. */
   #isRefused = false
   /** The open run makes a new version of a message. */
@@ -173,6 +173,8 @@ export class ServerThread implements KeptThread {
       isShown = this.#loaded !== before && this.#loaded === this.#shown
       return isFree !== false && (await this.#tryLock()) !== false
     })
+    // Something else has begun here, such as what the same command given twice has started.
+    if (this.#isBusy) return false
     const { run } = this.#loaded ?? {}
     // What a run that is open has not asked about yet may still need approval.
     const isBusy = (run && !run.lapsed) || !isFree
@@ -204,9 +206,9 @@ export class ServerThread implements KeptThread {
    */
   async #withLock<T>(load: (isFree: boolean | undefined) => Promise<T>): Promise<T> {
     const isFree = await this.#tryLock()
-    this.#isHolding = isFree === true
+    if (isFree) this.#loads.add(load)
     const release = () => {
-      this.#isHolding = false
+      this.#loads.delete(load)
       this.#holdLock()
     }
     // The storage or the server may never answer.
@@ -224,7 +226,7 @@ export class ServerThread implements KeptThread {
     const { executing, queue } = this.#session.state
     const isDisposed = this.#host.isUnused(1)
     const isWorking = this.#isOwnRun || executing.size > 0 || queue.length > 0
-    if ((isWorking || this.#isHolding) && !isDisposed) this.#lock.take()
+    if ((isWorking || this.#loads.size > 0) && !isDisposed) this.#lock.take()
     else this.#lock.release()
   }
 
@@ -241,10 +243,10 @@ export class ServerThread implements KeptThread {
   async #load(): Promise<ThreadRecord | undefined> {
     // What is loaded replaces what is shown. A reload that has waited for another one may find that a run was opened.
     if (this.#isTried) return this.#isBusy ? undefined : this.#read(false)
-    const first = (isFree: boolean | undefined) => this.#read(true, isFree)
-    const record = await this.#withLock(first)
+    const first = () => this.#withLock((isFree) => this.#read(true, isFree))
+    const record = await first()
     // A page that has ended meanwhile, perhaps this one before its reload, has left something to it.
-    return this.#isRefused && (await this.#tryLock()) ? this.#withLock(first) : record
+    return this.#isRefused && (await this.#tryLock()) ? first() : record
   }
 
   async #read(isFirst: boolean, wasFree?: boolean): Promise<ThreadRecord | undefined> {
