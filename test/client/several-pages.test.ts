@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest'
 import { memoryPersistence } from './fake-browser.js'
 import { FakeLocks } from './fake-locks.js'
 import { openPage, startServerWith, stop, words } from './threads-server.js'
-import { approve, asked, call, calls, finish, gate, sign, start, until } from './tools-in-pages.js'
+import { approve, asked, call, calls, finish, free, gate, sign, start, until } from './tools-in-pages.js'
 
 // Several pages of one conversation that the server keeps, which are reloaded, and whose answers and messages come late.
 
@@ -279,4 +279,40 @@ test('P retry() that is called twice runs a client tool once, and reports no oth
   await Promise.all([two.client.retry(), two.client.retry()])
   await until(() => call(two, 'a')?.state === 'complete')
   expect([ran, two.errors]).toEqual([['a in two'], []])
+})
+
+test('P retry() that had to give up the lock while it loaded starts no client tool: another tab may have run it', async () => {
+  const { server, ran, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const one = page('one', local)
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  const done = gate()
+  let loads = -Infinity
+  const handle = async (request: Request) => {
+    if (request.method === 'GET') loads++
+    if (loads === 1) return new Promise<Response>(() => {})
+    const response = await server.handle(request)
+    if (loads === 2) await done.opened
+    return response
+  }
+  const tools = [free.client(() => ran.push('a in two'))]
+  const two = openPage({ handle }, { local, timeout: 1500, pollEvery: 600_000 }, { tools })
+  await until(() => call(two, 'a'))
+  loads = 0
+  const retries = [two.client.retry(), two.client.retry()]
+  await until(() => loads === 2)
+  one.client.setOptions({ tools: [free.client(() => ran.push('a in one'))] })
+  await until(async () => {
+    await one.client.retry()
+    return call(one, 'a')?.state === 'complete'
+  })
+  done.open()
+  await Promise.all(retries)
+  await until(() => call(two, 'a')?.state !== 'executing')
+  expect(ran).toEqual(['a in one'])
 })

@@ -167,12 +167,15 @@ export class ServerThread implements KeptThread {
     const before = this.#loaded
     let isShown = false
     // What another page of this browser has begun is not begun again, also if that page is gone.
-    const isFree = await this.#withLock(async (isFree) => {
+    const load = async (wasFree: boolean | undefined) => {
       await this.#thread.reload()
       // Something may have happened here meanwhile, such as `clearError()`.
       isShown = this.#loaded !== before && this.#loaded === this.#shown
-      return isFree !== false && (await this.#tryLock()) !== false
-    })
+      // Once the lock was given up, another page may have begun what is loaded as open.
+      const isHeld = wasFree === undefined || this.#loads.has(load)
+      return isHeld && (await this.#tryLock()) !== false
+    }
+    const isFree = await this.#withLock(load)
     // Something else has begun here, such as what the same command given twice has started.
     if (this.#isBusy) return false
     const { run } = this.#loaded ?? {}
