@@ -176,13 +176,12 @@ export class ServerThread implements KeptThread {
       return isHeld && (await this.#tryLock()) !== false
     }
     const isFree = await this.#withLock(load)
-    // Something else has begun here, such as what the same command given twice has started.
-    if (this.#isBusy) return false
     const { run } = this.#loaded ?? {}
     // What a run that is open has not asked about yet may still need approval.
     const isBusy = (run && !run.lapsed) || !isFree
-    if (!isShown) this.#session.failed(notLoaded())
-    else if (isBusy) this.#session.failed(worksElsewhere())
+    if (isShown && isBusy) this.#session.failed(worksElsewhere())
+    // Else something has begun here meanwhile, such as what the same command given twice has started.
+    else if (!isShown && !this.#isBusy) this.#session.failed(notLoaded())
     return isShown && !isBusy && !this.#isUnread
   }
 
