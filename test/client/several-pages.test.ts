@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest'
 import { memoryPersistence } from './fake-browser.js'
 import { FakeLocks } from './fake-locks.js'
 import { openPage, startServerWith, stop, words } from './threads-server.js'
-import { approve, asked, call, calls, finish, gate, sign, start, until } from './tools-in-pages.js'
+import { approve, asked, call, calls, finish, free, gate, sign, start, until } from './tools-in-pages.js'
 
 // Several pages of one conversation that the server keeps, which are reloaded, and whose answers and messages come late.
 
@@ -181,4 +181,138 @@ test('P a page whose look for changes never gets a response looks again', async 
   await until(() => !isLost)
   await one.client.sendMessage('more')
   await until(() => shows('Two.'))
+})
+
+test('P a run that began after its page was reloaded, and that the second tab then follows first, runs its client tool in one of them', async () => {
+  const [arrival, look, reply] = [gate(), gate(), gate()]
+  const { server, ran, page } = start(
+    Promise.resolve(),
+    async function* () {
+      yield words('Hm.')
+      await reply.opened
+      yield calls('free', 'a')
+      yield finish
+    },
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  let hasLeft = false
+  const sent = page('one', local, async (request) => {
+    if (request.method !== 'POST') return server.handle(request)
+    // What has left the page arrives, also if nobody waits for it.
+    const { url, method, headers } = request
+    const body = await request.text()
+    hasLeft = true
+    await arrival.opened
+    return server.handle(new Request(url, { method, headers, body }))
+  })
+  await sent.client.restore()
+  void sent.client.sendMessage('go')
+  await until(() => hasLeft)
+  sent.leave()
+  let gets = 0
+  const reloaded = page('reloaded', local, async (request) => {
+    if (request.method === 'GET' && ++gets > 1) await look.opened
+    return server.handle(request)
+  })
+  await reloaded.client.restore()
+  arrival.open()
+  const shows = (text: string) => (page: { readonly client: typeof sent.client }) =>
+    JSON.stringify(page.client.getSnapshot().messages).includes(text)
+  await until(async () => (await server.agent.threads?.load({ owner: 'ada', threadId: 't' }))?.run)
+  const second = page('second', local)
+  await until(() => shows('Hm.')(second))
+  look.open()
+  await until(() => shows('Hm.')(reloaded))
+  reply.open()
+  await until(() => [reloaded, second].every((page) => call(page, 'a')?.state === 'complete'))
+  expect(ran).toEqual(['a in second'])
+})
+
+test('P a message that is sent while retry() loads the conversation twice stays, with the run that it has opened', async () => {
+  const [loads, reply] = [gate(), gate()]
+  const { server, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    async function* () {
+      await reply.opened
+      yield words('Done.')
+      yield stop
+    },
+  )
+  const one = page('one')
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  one.leave()
+  let isSlow = false
+  const two = page('two', memoryPersistence(), async (request) => {
+    if (request.method !== 'GET') return server.handle(request)
+    if (isSlow) await loads.opened
+    return server.handle(request)
+  })
+  await until(() => call(two, 'a'))
+  isSlow = true
+  const retries = Promise.all([two.client.retry(), two.client.retry()])
+  const before = two.requests.length
+  await until(() => two.requests.length > before)
+  const sent = two.client.sendMessage('more')
+  loads.open()
+  await retries
+  const { isLoading, error } = two.client.getSnapshot()
+  expect([isLoading, error]).toEqual([true, undefined])
+  reply.open()
+  expect(await sent).toEqual({ status: 'sent' })
+})
+
+test('P retry() that is called twice runs a client tool once, and reports no other page', async () => {
+  const { ran, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const one = page('one')
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  one.leave()
+  const two = page('two')
+  await until(() => call(two, 'a'))
+  await Promise.all([two.client.retry(), two.client.retry()])
+  await until(() => call(two, 'a')?.state === 'complete')
+  expect([ran, two.errors]).toEqual([['a in two'], []])
+})
+
+test('P retry() that had to give up the lock while it loaded starts no client tool: another tab may have run it', async () => {
+  const { server, ran, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const local = memoryPersistence()
+  const one = page('one', local)
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  const done = gate()
+  let loads = -Infinity
+  const handle = async (request: Request) => {
+    if (request.method === 'GET') loads++
+    if (loads === 1) return new Promise<Response>(() => {})
+    const response = await server.handle(request)
+    if (loads === 2) await done.opened
+    return response
+  }
+  const tools = [free.client(() => ran.push('a in two'))]
+  const two = openPage({ handle }, { local, timeout: 1500, pollEvery: 600_000 }, { tools })
+  await until(() => call(two, 'a'))
+  loads = 0
+  const retries = [two.client.retry(), two.client.retry()]
+  await until(() => loads === 2)
+  one.client.setOptions({ tools: [free.client(() => ran.push('a in one'))] })
+  await until(async () => {
+    await one.client.retry()
+    return call(one, 'a')?.state === 'complete'
+  })
+  done.open()
+  await Promise.all(retries)
+  await until(() => call(two, 'a')?.state !== 'executing')
+  expect(ran).toEqual(['a in one'])
 })

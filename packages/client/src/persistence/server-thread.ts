@@ -55,8 +55,10 @@ export class ServerThread implements KeptThread {
   #lastRun: string | undefined
   /** The server may have more of the shown messages: a stream broke off, or an open run was not rejoined. */
   #isBehind = false
-  /** The last run that this page opened, perhaps before a reload. */
+  /** The last run that this page opened. */
   #ownRun: string | undefined
+  /** The run that it opened before a reload; none once another page of the browser works, which may have taken that up. */
+  #formerRun: string | undefined
   /** Whether the conversation was tried to load, and whether that succeeded. */
   #isTried = false
   #isLoaded = false
@@ -66,8 +68,8 @@ export class ServerThread implements KeptThread {
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
   readonly #calls: OwnCalls
-  /** Has the lock while the conversation loads. */
-  #isHolding = false
+  /** What holds the lock while the conversation loads: two commands may each load it. */
+  readonly #loads = new Set<unknown>()
   /** The storage has something that is left to another page, which works. */
   #isRefused = false
   /** The open run makes a new version of a message. */
@@ -165,23 +167,31 @@ export class ServerThread implements KeptThread {
     const before = this.#loaded
     let isShown = false
     // What another page of this browser has begun is not begun again, also if that page is gone.
-    const isFree = await this.#withLock(async (isFree) => {
+    const load = async (wasFree: boolean | undefined) => {
       await this.#thread.reload()
       // Something may have happened here meanwhile, such as `clearError()`.
       isShown = this.#loaded !== before && this.#loaded === this.#shown
-      return isFree !== false && (await this.#tryLock()) !== false
-    })
+      // Once the lock was given up, another page may have begun what is loaded as open.
+      const isHeld = wasFree === undefined || this.#loads.has(load)
+      return isHeld && (await this.#tryLock()) !== false
+    }
+    const isFree = await this.#withLock(load)
     const { run } = this.#loaded ?? {}
     // What a run that is open has not asked about yet may still need approval.
     const isBusy = (run && !run.lapsed) || !isFree
-    if (!isShown) this.#session.failed(notLoaded())
-    else if (isBusy) this.#session.failed(worksElsewhere())
+    if (isShown && isBusy) this.#session.failed(worksElsewhere())
+    // Else something has begun here meanwhile, such as what the same command given twice has started.
+    else if (!isShown && !this.#isBusy) this.#session.failed(notLoaded())
     return isShown && !isBusy && !this.#isUnread
   }
 
   get #isOwnRun(): boolean {
     const { run } = this.#session.state
-    return run.phase !== 'idle' && run.runId === this.#ownRun
+    return run.phase !== 'idle' && this.#isOwn(run.runId)
+  }
+
+  #isOwn(runId: string): boolean {
+    return runId === this.#ownRun || runId === this.#formerRun
   }
 
   /** Whether no other page of this browser works on the conversation; `undefined`: this cannot be known. */
@@ -198,9 +208,9 @@ export class ServerThread implements KeptThread {
    */
   async #withLock<T>(load: (isFree: boolean | undefined) => Promise<T>): Promise<T> {
     const isFree = await this.#tryLock()
-    this.#isHolding = isFree === true
+    if (isFree) this.#loads.add(load)
     const release = () => {
-      this.#isHolding = false
+      this.#loads.delete(load)
       this.#holdLock()
     }
     // The storage or the server may never answer.
@@ -218,7 +228,7 @@ export class ServerThread implements KeptThread {
     const { executing, queue } = this.#session.state
     const isDisposed = this.#host.isUnused(1)
     const isWorking = this.#isOwnRun || executing.size > 0 || queue.length > 0
-    if ((isWorking || this.#isHolding) && !isDisposed) this.#lock.take()
+    if ((isWorking || this.#loads.size > 0) && !isDisposed) this.#lock.take()
     else this.#lock.release()
   }
 
@@ -233,11 +243,12 @@ export class ServerThread implements KeptThread {
 
   /** A page that works goes on where a reload has cut it off, as no other page may meanwhile. */
   async #load(): Promise<ThreadRecord | undefined> {
-    if (this.#isTried) return this.#read(false)
-    const first = (isFree: boolean | undefined) => this.#read(true, isFree)
-    const record = await this.#withLock(first)
+    // What is loaded replaces what is shown. A reload that has waited for another one may find that a run was opened.
+    if (this.#isTried) return this.#isBusy ? undefined : this.#read(false)
+    const first = () => this.#withLock((isFree) => this.#read(true, isFree))
+    const record = await first()
     // A page that has ended meanwhile, perhaps this one before its reload, has left something to it.
-    return this.#isRefused && (await this.#tryLock()) ? this.#withLock(first) : record
+    return this.#isRefused && (await this.#tryLock()) ? first() : record
   }
 
   async #read(isFirst: boolean, wasFree?: boolean): Promise<ThreadRecord | undefined> {
@@ -262,10 +273,12 @@ export class ServerThread implements KeptThread {
     this.#loaded = loaded
     this.#isLoaded = true
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
-    const isAlone = wasFree !== false && ((await this.#tryLock()) ?? isFirst)
+    const isFree = wasFree === false ? false : await this.#tryLock()
+    const isAlone = isFree ?? isFirst
     this.#isRefused = !isAlone && stored !== undefined
     const unsent = this.#unsent.take(stored, isAlone)
-    if (isFirst) this.#ownRun ??= unsent?.openRun
+    if (isFirst) this.#formerRun = unsent?.openRun
+    else if (isFree === false) this.#formerRun = undefined
     if (!loaded && !unsent) return undefined
     const { messages = [], run } = loaded ?? {}
     // A run that was recovered leaves its mark: the reply was cut off.
@@ -296,7 +309,7 @@ export class ServerThread implements KeptThread {
     // What was queued while a run was open need not wait any longer.
     if (runId === undefined) return this.#host.sendQueued()
     this.#lastRun = runId
-    if (!(await this.#host.rejoin(runId, runId !== this.#ownRun))) {
+    if (!(await this.#host.rejoin(runId, !this.#isOwn(runId)))) {
       // It has ended meanwhile: the server has all of it. If that can't be shown yet, the next look does.
       this.#isBehind = true
       return this.#thread.reload()

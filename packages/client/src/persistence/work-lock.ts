@@ -11,6 +11,8 @@ export class WorkLock {
   /** Asked for, and perhaps held. */
   #own: { readonly release: AbortController; readonly isTry: boolean; isHeld: boolean } | undefined
   #isWanted = false
+  /** The answer to the last try. */
+  #tried: Promise<boolean | undefined> | undefined
 
   constructor(locks: Locks | undefined, name: () => string) {
     this.#locks = locks
@@ -20,9 +22,16 @@ export class WorkLock {
   /** Whether this page may work now: no other page does. It holds the lock then. `undefined`: this cannot be known. */
   async try(): Promise<boolean | undefined> {
     if (!this.#locks) return undefined
-    if (!this.#own?.isHeld) return this.#own?.isHeld ?? this.#ask({ ifAvailable: true })
+    const own = this.#own
+    if (!own) {
+      this.#tried = this.#ask({ ifAvailable: true })
+      return this.#tried
+    }
+    if (!own.isHeld) return own.isTry ? this.#tried : false
     // A page that has begun to work meanwhile waits for it.
     const { pending = [] } = await this.#locks.query()
+    // Released meanwhile, so another page may have it.
+    if (this.#own !== own) return this.try()
     return !pending.some(({ name }) => name === this.#name())
   }
 
