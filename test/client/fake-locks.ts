@@ -1,6 +1,7 @@
 interface Waiting {
   readonly owner: FakeLocks
   readonly hold: () => unknown
+  readonly freed: (result: unknown) => void
   isHeld: boolean
 }
 
@@ -8,6 +9,8 @@ const browsers = new WeakMap<object, Map<string, Waiting[]>>()
 
 /** Web Locks as one page sees them. Pages with the same `browser` share them, and one that leaves releases all of its own. */
 export class FakeLocks {
+  /** Milliseconds until others can have a lock that was released. */
+  static lingers = 0
   readonly #browser: Map<string, Waiting[]>
   #isGone = false
 
@@ -46,7 +49,8 @@ export class FakeLocks {
       const one: Waiting = {
         owner: this,
         isHeld: false,
-        hold: async () => resolve(await hold({ name, mode: 'exclusive' })),
+        hold: () => hold({ name, mode: 'exclusive' }),
+        freed: resolve,
       }
       signal?.addEventListener('abort', () => {
         if (one.isHeld) return
@@ -73,7 +77,11 @@ export class FakeLocks {
     const [first] = this.#browser.get(name) ?? []
     if (!first || first.isHeld) return
     first.isHeld = true
-    void Promise.resolve(first.hold()).then(() => this.#drop(name, first))
+    void Promise.resolve(first.hold()).then(async (result) => {
+      if (FakeLocks.lingers > 0) await new Promise((resolve) => setTimeout(resolve, FakeLocks.lingers))
+      this.#drop(name, first)
+      first.freed(result)
+    })
   }
 
   #drop(name: string, one: Waiting): void {

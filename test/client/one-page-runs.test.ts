@@ -1,5 +1,6 @@
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { memoryPersistence } from './fake-browser.js'
+import { FakeLocks } from './fake-locks.js'
 import { openPage, stop, words } from './threads-server.js'
 import { approve, asked, call, calls, finish, free, gate, late, start, until } from './tools-in-pages.js'
 
@@ -428,4 +429,23 @@ test('P a tab whose server never answers does not keep another one from starting
     return call(one, 'a')?.state === 'complete'
   })
   expect(ran).toEqual(['a in one'])
+})
+
+test('P a tab does not take its own lock, which it has just released, for that of another tab', async () => {
+  FakeLocks.lingers = 20
+  onTestFinished(() => {
+    FakeLocks.lingers = 0
+  })
+  const { ran, page } = start(
+    Promise.resolve(),
+    () => [calls('free', 'a'), finish],
+    () => [words('Done.'), stop],
+  )
+  const one = page('one')
+  one.client.setOptions({ tools: [] })
+  await one.client.sendMessage('go')
+  one.client.setOptions({ tools: [free.client(() => ran.push('a in one'))] })
+  await one.client.retry()
+  await until(() => call(one, 'a')?.state === 'complete')
+  expect([ran, one.errors]).toEqual([['a in one'], []])
 })

@@ -1,6 +1,13 @@
 /** Web Locks, as far as they are used. */
 export type Locks = Pick<LockManager, 'request' | 'query'>
 
+interface Own {
+  readonly release: AbortController
+  readonly isTry: boolean
+  isHeld: boolean
+  ended: Promise<unknown> | undefined
+}
+
 /**
  * Of the pages of one browser that share a conversation, one at a time works on it: it has sent something, or runs client tools. The browser
  * releases the lock of a page that is gone, also when it is reloaded. Where the platform has no locks, each page works alone.
@@ -9,7 +16,9 @@ export class WorkLock {
   #locks: Locks | undefined
   readonly #name: () => string // has the conversation's id, which rendering must not make
   /** Asked for, and perhaps held. */
-  #own: { readonly release: AbortController; readonly isTry: boolean; isHeld: boolean } | undefined
+  #own: Own | undefined
+  /** Settles once the lock that was released last is free. */
+  #freed: Promise<unknown> | undefined
   #isWanted = false
   /** The answer to the last try. */
   #tried: Promise<boolean | undefined> | undefined
@@ -46,11 +55,12 @@ export class WorkLock {
     // What is only tried is released once that is known.
     if (this.#own?.isTry && !this.#own.isHeld) return
     this.#own?.release.abort()
+    this.#freed = this.#own?.ended ?? this.#freed
     this.#own = undefined
   }
 
   #ask({ ifAvailable = false }: LockOptions): Promise<boolean | undefined> {
-    const own = { release: new AbortController(), isTry: ifAvailable, isHeld: false }
+    const own: Own = { release: new AbortController(), isTry: ifAvailable, isHeld: false, ended: undefined }
     const { signal } = own.release
     this.#own = own
     return new Promise((resolve) => {
@@ -64,8 +74,13 @@ export class WorkLock {
         if (own.isHeld) return new Promise<void>((done) => signal.addEventListener('abort', () => done()))
       }
       // Browsers do not allow `signal` together with `ifAvailable`.
-      const asked = this.#locks?.request(this.#name(), ifAvailable ? { ifAvailable } : { signal }, hold)
-      asked?.catch(() => {
+      const options = ifAvailable ? { ifAvailable } : { signal }
+      const request = async () => {
+        // Or this page would find its own lock.
+        if (ifAvailable) await this.#freed
+        await this.#locks?.request(this.#name(), options, hold)
+      }
+      own.ended = request().catch(() => {
         // Not released while it waited: the platform grants no locks here, for example to a frame with an opaque origin.
         if (!signal.aborted) this.#locks = undefined
         resolve(undefined)
