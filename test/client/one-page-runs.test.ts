@@ -104,6 +104,7 @@ test('P a client tool of the reply to an approval runs on the page whose approva
   void one.client.sendMessage('go')
   await until(() => [one, two].every((page) => asked(page).length === 1))
   void approve(one, 'a')
+  await until(() => one.requests.filter(({ method }) => method === 'POST').length === 2)
   // Its request waits for the end of the other page's run.
   await approve(two, 'a')
   await until(() => call(two, 'b')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
