@@ -365,7 +365,7 @@ export const checks = {
     find: 'return { result: 1, row: left.length === 0 ? null : rowOf(left) }',
     put: 'return { result: 1 }',
   },
-  'revocation wins': never(ledger, 'isRevoked'),
+  'revocation wins': never(ledger, 'isRevoked && !counts'),
   'grant at the start': {
     file: server('run/fresh-calls.ts'),
     find: "(asks ? standing.kind === 'granted' :",

@@ -191,22 +191,20 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       return store.update<GrantResult>(request.owner, [keyOf(request), REVISION], ([row, stored], now) => {
         const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
         const grant = newGrant(request, now, grantTtl)
-        if (!isMandate(grant))
-          return isRevoked
-            ? { result: REVOKED }
-            : { result: grantedOf(grant), row: grantRow(grant), newest: maxGrants }
+        const counts = isMandate(grant) && grant.approved
+        if (isRevoked && !counts) return { result: REVOKED }
+        if (!isMandate(grant)) return { result: grantedOf(grant), row: grantRow(grant), newest: maxGrants }
         if (grant.approved) {
           const before = mandatesOf(row)
           const added = addMandate(before, grant, { ...request, isRevoked }, now)
           if (added === 'exceeded') return { result: EXCEEDED }
           const left = added ?? before
-          const isKnown = request.age !== undefined && !left.some(({ id }) => id === grant.id)
+          const isOver = request.age !== undefined && !left.some(({ id }) => id === grant.id)
           const inForce = left.find(({ scopeKey }) => scopeKey === grant.scopeKey) ?? grant
           // A mandate that is still in force counts the call all the same.
-          const result = isRevoked || isKnown ? REVOKED : grantedOf(inForce)
+          const result = isRevoked || isOver ? REVOKED : grantedOf(inForce)
           return { result, row: added && mandatesRow(added), newest: maxGrants }
         }
-        if (isRevoked) return { result: REVOKED }
         const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
         if (left === undefined) return { result: FULL }
         const more = row === undefined ? { rows: maxGrants, bytes: Number.MAX_SAFE_INTEGER } : undefined
