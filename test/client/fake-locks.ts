@@ -40,7 +40,7 @@ export class FakeLocks {
   ): Promise<unknown> {
     if (ifAvailable && signal) throw new DOMException('not both', 'NotSupportedError')
     await Promise.resolve()
-    // What a page that is gone still asks for in a test is never heard.
+    // The code of a closed page still runs in a test, but a browser would not hear it.
     if (this.#isGone) return new Promise(() => {})
     const waiting = this.#browser.get(name) ?? []
     this.#browser.set(name, waiting)

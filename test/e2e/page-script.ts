@@ -28,7 +28,7 @@ export const everyFramework: readonly RegExp[] = [
   /^markdown: /,
 ]
 
-/** What `npm test` runs on one page besides: each way to answer, the reading gate, and what goes wrong on the way. `npm run test:full` runs all. */
+/** The specs that `npm test` also runs on one page: each way to answer, the reading gate, and failures on the way. `npm run test:full` runs all of them. */
 export const onePage: readonly RegExp[] = [
   ...everyFramework,
   /^F39 .*a long card/,

@@ -70,7 +70,7 @@ export class ServerThread implements KeptThread {
   readonly #calls: OwnCalls
   /** What holds the lock while the conversation loads: two commands may each load it. */
   readonly #loads = new Set<unknown>()
-  /** The storage has something that is left to another page, which works. */
+  /** Something in the storage was not shown here, because another page is working on it. */
   #isRefused = false
   /** The open run makes a new version of a message. */
   #isNewVersion = false
@@ -203,8 +203,8 @@ export class ServerThread implements KeptThread {
   }
 
   /**
-   * Asks for the lock before anything is read, and keeps it until all of it is: what another page did in between would be neither in the storage nor in
-   * the response.
+   * Takes the lock before reading and keeps it until everything is read. Otherwise another page could start and finish a call in between, and
+   * neither the storage nor the response would show it.
    */
   async #withLock<T>(load: (isFree: boolean | undefined) => Promise<T>): Promise<T> {
     const isFree = await this.#tryLock()
@@ -241,13 +241,13 @@ export class ServerThread implements KeptThread {
     this.#thread.leaveIfUnused()
   }
 
-  /** A page that works goes on where a reload has cut it off, as no other page may meanwhile. */
+  /** On its first load, a page may have to continue a run that a reload interrupted. No other page may start work until all is read. */
   async #load(): Promise<ThreadRecord | undefined> {
     // What is loaded replaces what is shown. A reload that has waited for another one may find that a run was opened.
     if (this.#isTried) return this.#isBusy ? undefined : this.#read(false)
     const first = () => this.#withLock((isFree) => this.#read(true, isFree))
     const record = await first()
-    // A page that has ended meanwhile, perhaps this one before its reload, has left something to it.
+    // The page that worked is gone now, perhaps this one before its reload: read again, and take over what it left.
     return this.#isRefused && (await this.#tryLock()) ? first() : record
   }
 

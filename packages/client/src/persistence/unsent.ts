@@ -3,14 +3,14 @@ import type { LeftUnsent } from './left-unsent.js'
 import type { ChangeRecord, Persistence } from './persistence.js'
 import { isEmpty, nothing, together, unsentOf, without } from './server-record.js'
 
-/** What the server was not sent, as it is stored in this browser. Its pages share the record, and each removes only what is its own. */
+/** What the server has not received yet, stored in this browser. All pages share one record, and each removes only its own entries. */
 export class Unsent {
   readonly #local: Persistence
-  /** What was found in the record last, of which this page shows something. */
+  /** The entries that this page took from the record at the last load. */
   #found = nothing
-  /** What of the record is this page's. */
+  /** The entries of this page. */
   #own = nothing
-  /** Answers to requests of the open run: they can be shown when it has ended, and are kept until then. */
+  /** Answers to requests of the open run. They are kept until it ends, and shown then. */
   #later = nothing
 
   constructor(local: Persistence) {
@@ -29,7 +29,7 @@ export class Unsent {
     return this.#local.load(threadId)
   }
 
-  /** What this page may show: all of the record, or only its own where another page works. */
+  /** What this page may show: the whole record, or only its own entries while another page is working. */
   take(stored: ThreadRecord | undefined, isAlone: boolean): ThreadRecord | undefined {
     const own = together(this.#later, this.#own)
     const taken = isAlone ? stored : isEmpty(own) ? undefined : own
@@ -37,18 +37,18 @@ export class Unsent {
     return taken
   }
 
-  /** Leaves these messages to be shown later. */
+  /** Keeps these messages for later. */
   postpone(messages: ThreadRecord['messages']): void {
     this.#later = { ...nothing, messages }
     this.#found = without(this.#found, this.#later)
   }
 
-  /** What was taken is shown: it is this page's from now on. */
+  /** The entries that were taken are shown now, so they belong to this page. */
   shown(): void {
     this.#own = this.#found
   }
 
-  /** `left`: what else was never sent, though the page does not show it any more. */
+  /** `left`: messages that were never sent and are no longer shown. */
   async save(threadId: string, record: ThreadRecord, left: LeftUnsent): Promise<void> {
     const shown = left.with(unsentOf(record))
     await update(this.#local, threadId, (stored) => {

@@ -17,7 +17,7 @@ export class WorkLock {
   readonly #name: () => string // has the conversation's id, which rendering must not make
   /** Asked for, and perhaps held. */
   #own: Own | undefined
-  /** Settles once the lock that was released last is free. */
+  /** Settles when the last lock that was released is free again. */
   #freed: Promise<unknown> | undefined
   #isWanted = false
   /** The answer to the last try. */
@@ -76,7 +76,7 @@ export class WorkLock {
       // Browsers do not allow `signal` together with `ifAvailable`.
       const options = ifAvailable ? { ifAvailable } : { signal }
       const request = async () => {
-        // Or this page would find its own lock.
+        // Otherwise this page would find its own lock still held.
         if (ifAvailable) await this.#freed
         await this.#locks?.request(this.#name(), options, hold)
       }

@@ -210,7 +210,7 @@ class Peer {
   #hear(length: number): void {
     if (!this.#closed) {
       this.#arriving.chunk(length)
-      this.#owe(length)
+      this.#countOutgoing(length)
       return
     }
     // Told to close, the peer still sends more than a goodbye: its data is dropped, and the connection ends when the socket's close
@@ -222,7 +222,7 @@ class Peer {
   }
 
   /** Counts what this socket causes to be sent. A peer may stop reading, but then it must stop requesting. */
-  #owe(length: number): void {
+  #countOutgoing(length: number): void {
     if ((this.socket.bufferedAmount ?? 0) <= HIGH_WATER) this.#unread = 0
     else this.#unread += length
     if (this.#unread > MAX_UNREAD) this.#refuse(tooMany('too-many-requests', NOT_READ))
@@ -388,7 +388,7 @@ class Peer {
   #send(frame: ServerFrame): void {
     if (this.socket.readyState !== OPEN) return
     const text = JSON.stringify(frame)
-    this.#owe(text.length)
+    this.#countOutgoing(text.length)
     if (!this.#closed) this.socket.send(text)
   }
 
