@@ -68,8 +68,6 @@ export class ServerThread implements KeptThread {
   readonly #replacement: Replacement
   readonly #left: LeftUnsent
   readonly #calls: OwnCalls
-  /** What holds the lock while the conversation loads: two commands may each load it. */
-  readonly #loads = new Set<unknown>()
   /** Something in the storage was not shown here, because another page is working on it. */
   #isRefused = false
   /** The open run makes a new version of a message. */
@@ -92,7 +90,13 @@ export class ServerThread implements KeptThread {
     this.#route = route
     this.#unsent = new Unsent(local)
     this.#shared = shared
-    this.#lock = new WorkLock(shared.locks, () => `countersign-unsent:${shared.place} ${session.threadId}`)
+    this.#lock = new WorkLock({
+      locks: shared.locks,
+      name: () => `countersign-unsent:${shared.place} ${session.threadId}`,
+      isWorking: () => this.#isWorking,
+      isGone: () => host.isUnused(1),
+      timeout,
+    })
     this.#replacement = new Replacement(session.state, shared.replaced)
     this.#left = new LeftUnsent(session)
     this.#calls = new OwnCalls()
@@ -142,7 +146,7 @@ export class ServerThread implements KeptThread {
   keep(): Promise<boolean> {
     const { run } = this.#session.state
     if (run.phase !== 'idle' && run.runId !== this.#lastRun) this.#lastRun = this.#ownRun = run.runId
-    this.#holdLock()
+    this.#lock.update()
     if (run.phase === 'idle' && run.brokenOff === true) this.#isBehind = true
     if (run.phase === 'idle' && this.#isNewVersion) {
       // The page does not know all versions that there are now.
@@ -172,10 +176,10 @@ export class ServerThread implements KeptThread {
       // Something may have happened here meanwhile, such as `clearError()`.
       isShown = this.#loaded !== before && this.#loaded === this.#shown
       // Once the lock was given up, another page may have begun what is loaded as open.
-      const isHeld = wasFree === undefined || this.#loads.has(load)
-      return isHeld && (await this.#tryLock()) !== false
+      const isHeld = wasFree === undefined || this.#lock.isHeldFor(load)
+      return isHeld && (await this.#lock.try()) !== false
     }
-    const isFree = await this.#withLock(load)
+    const isFree = await this.#lock.during(load)
     const { run } = this.#loaded ?? {}
     // What a run that is open has not asked about yet may still need approval.
     const isBusy = (run && !run.lapsed) || !isFree
@@ -194,42 +198,10 @@ export class ServerThread implements KeptThread {
     return runId === this.#ownRun || runId === this.#formerRun
   }
 
-  /** Whether no other page of this browser works on the conversation; `undefined`: this cannot be known. */
-  async #tryLock(): Promise<boolean | undefined> {
-    const isFree = await this.#lock.try()
-    // Work begins at once, or not at all.
-    if (isFree) setTimeout(() => this.#holdLock())
-    return isFree
-  }
-
-  /**
-   * Takes the lock before reading and keeps it until everything is read. Otherwise another page could start and finish a call in between, and
-   * neither the storage nor the response would show it.
-   */
-  async #withLock<T>(load: (isFree: boolean | undefined) => Promise<T>): Promise<T> {
-    const isFree = await this.#tryLock()
-    if (isFree) this.#loads.add(load)
-    const release = () => {
-      this.#loads.delete(load)
-      this.#holdLock()
-    }
-    // The storage or the server may never answer.
-    const limit = setTimeout(release, this.#timeout)
-    try {
-      return await load(isFree)
-    } finally {
-      clearTimeout(limit)
-      setTimeout(release)
-    }
-  }
-
-  /** Holds the lock while a run or a client tool of this page is under way, or a message waits to be sent. */
-  #holdLock(): void {
+  /** A run or a client tool of this page is under way, or a message waits to be sent. */
+  get #isWorking(): boolean {
     const { executing, queue } = this.#session.state
-    const isDisposed = this.#host.isUnused(1)
-    const isWorking = this.#isOwnRun || executing.size > 0 || queue.length > 0
-    if ((isWorking || this.#loads.size > 0) && !isDisposed) this.#lock.take()
-    else this.#lock.release()
+    return this.#isOwnRun || executing.size > 0 || queue.length > 0
   }
 
   leaveIfUnused(): void {
@@ -245,10 +217,10 @@ export class ServerThread implements KeptThread {
   async #load(): Promise<ThreadRecord | undefined> {
     // What is loaded replaces what is shown. A reload that has waited for another one may find that a run was opened.
     if (this.#isTried) return this.#isBusy ? undefined : this.#read(false)
-    const first = () => this.#withLock((isFree) => this.#read(true, isFree))
+    const first = () => this.#lock.during((isFree) => this.#read(true, isFree))
     const record = await first()
     // The page that worked is gone now, perhaps this one before its reload: read again, and take over what it left.
-    return this.#isRefused && (await this.#tryLock()) ? first() : record
+    return this.#isRefused && (await this.#lock.try()) ? first() : record
   }
 
   async #read(isFirst: boolean, wasFree?: boolean): Promise<ThreadRecord | undefined> {
@@ -273,7 +245,7 @@ export class ServerThread implements KeptThread {
     this.#loaded = loaded
     this.#isLoaded = true
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
-    const isFree = wasFree === false ? false : await this.#tryLock()
+    const isFree = wasFree === false ? false : await this.#lock.try()
     const isAlone = isFree ?? isFirst
     this.#isRefused = !isAlone && stored !== undefined
     const unsent = this.#unsent.take(stored, isAlone)
@@ -353,7 +325,7 @@ export class ServerThread implements KeptThread {
       const isKnown = before ? before.createdAt === now.createdAt : this.#isLoaded
       // Where the head has moved to an older message, another version is shown.
       const isBranch = !before || before.head === now.head || now.messages.some(({ id }) => id === now.head)
-      const isLeft = this.#isRefused && (await this.#tryLock())
+      const isLeft = this.#isRefused && (await this.#lock.try())
       const isSame = isKnown && isBranch && !isLeft && !this.#isBehind && this.#shows(now)
       const { run } = now
       if (!isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
