@@ -158,14 +158,16 @@ function isOpenAlready(error: unknown, runId: string): boolean {
   return isCountersignError(error) && error.code === 'thread-busy' && error.data.runId === runId
 }
 
-/** Milliseconds to wait for a run that has taken its thread but not begun its record. */
-const SOON_MS = 2000
+/** Milliseconds to wait for a run that has taken its thread but not begun its record: a store may be slow. */
+const SOON_MS = 10_000
 
 async function soon<T>(find: () => Promise<T | undefined>, gone: AbortSignal): Promise<T | undefined> {
-  for (const until = Date.now() + SOON_MS; !gone.aborted && Date.now() < until; ) {
+  const until = Date.now() + SOON_MS
+  // Many may wait for one run, and each look asks the store, which is slow already.
+  for (let pause = 50; !gone.aborted && Date.now() < until; pause = Math.min(2 * pause, 1000)) {
     const found = await find()
     if (found !== undefined) return found
-    await sleep(50, gone)
+    await sleep(pause, gone)
   }
   return undefined
 }

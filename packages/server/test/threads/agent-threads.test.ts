@@ -13,6 +13,7 @@ import {
   memoryLedger,
   memoryRunLog,
   memoryThreads,
+  type RunLog,
   type ThreadStore,
   threadResponse,
   tool,
@@ -34,12 +35,14 @@ interface Setup {
     call: number,
   ) => readonly ModelEvent[] | AsyncIterable<ModelEvent>
   readonly lease?: number
+  readonly runLog?: RunLog
 }
 
 function setUp({
   threads = memoryThreads(),
   say = () => [{ type: 'text-delta', delta: 'Hello.' }],
   lease,
+  runLog = memoryRunLog(),
 }: Setup = {}) {
   const seen: unknown[][] = []
   const ran: unknown[] = []
@@ -77,7 +80,6 @@ function setUp({
       approvals: { secret, ledger, ...(lease !== undefined && { lease }) },
       warn: () => {},
     })
-  const runLog = memoryRunLog()
   return { agent: make(), make, seen, ran, threads }
 }
 
@@ -309,6 +311,37 @@ test('T19, T20: a run posted again is joined, a second run of the thread gets 40
   expect(texts[0]).toContain('world.')
   expect(seen).toHaveLength(1)
   expect((await post(agent, input([user('u2', 'Me too')]))).status).toBe(200)
+})
+
+test('T19 a run posted again is joined also if the run log takes seconds to begin its record', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const log = memoryRunLog()
+  const gate = deferred()
+  let looks = 0
+  const slow: typeof log = {
+    ...log,
+    read(...args) {
+      looks++
+      return log.read(...args)
+    },
+    async begin(key) {
+      await gate.promise
+      return log.begin(key)
+    },
+  }
+  const { agent } = setUp({ runLog: slow })
+  const body = input([user('u1', 'Hi')])
+  const first = (await post(agent, body)).text()
+  const again = post(agent, body)
+  // Each of the two looks before it starts, and the second one again because it was refused.
+  while (looks < 3) await new Promise((resolve) => setImmediate(resolve))
+  await vi.advanceTimersByTimeAsync(8000)
+  gate.resolve()
+  await vi.advanceTimersByTimeAsync(1000)
+  const response = await again
+  expect(response.status).toBe(200)
+  expect((await response.text()).replace(': rejoined\n\n', '')).toBe(await first)
 })
 
 test('m2 another message under the id of a known run is refused, while that is open and afterwards, and can be sent with another id', async () => {
