@@ -10,6 +10,7 @@ import { capture, ended, since, start } from './run.mjs'
 
 const full = process.argv.includes('--full')
 if (full) process.env.TEST_FULL = '1'
+process.env.TEST_BUILT = '1'
 const results = join(root, '.countersign/tests.json')
 const failed = []
 
