@@ -39,6 +39,8 @@ type Door = (world: World) => Promise<Waiting> | Waiting
 
 interface World {
   readonly agent: Agent
+  /** Has the same stores, and no limit: for what came before. */
+  readonly earlier: Agent
   /** Never settles. Before `hang` is called, the hooks of the agent do. */
   readonly hook: () => Promise<never>
   hang(): void
@@ -77,7 +79,7 @@ function world(options: Partial<AgentOptions>) {
   const show = toolDefinition({
     ...{ name: 'show', description: 'Shows.', parameters: { type: 'object' }, input: validated },
   }).client(() => 'shown')
-  const agent = createAgent({
+  const settings: AgentOptions = {
     model: {
       id: 'test/m',
       async *stream({ messages }) {
@@ -91,13 +93,13 @@ function world(options: Partial<AgentOptions>) {
     threads: memoryThreads(),
     limits: { runs: { perOwner: 1 } },
     warn: (message) => void warnings.push(message),
-    ...options,
     approvals: { secret: SECRET, ledger: memoryLedger(), policy: maybe, onAudit: maybe },
-  })
+  }
+  const agent = createAgent({ ...settings, ...options })
   const hang = () => {
     isHanging = true
   }
-  return { agent, hook, hang, entered, warnings }
+  return { agent, earlier: createAgent(settings), hook, hang, entered, warnings }
 }
 
 /** A request of the Fetch API whose client can leave. */
@@ -165,8 +167,8 @@ const doors: Readonly<Record<string, Door>> = {
     }
     return { leave, ended }
   },
-  'a policy, for the preview of edits': async ({ agent, hang }) => {
-    const { request } = await ask(agent)
+  'a policy, for the preview of edits': async ({ agent, earlier, hang }) => {
+    const { request } = await ask(earlier)
     if (request === undefined) throw new Error('nothing was asked')
     const edits = {
       ...{
@@ -180,8 +182,8 @@ const doors: Readonly<Record<string, Door>> = {
     hang()
     return asked('', post(edits), (given) => previewResponse(agent, given, { context }))
   },
-  'a schema, where an edit leaves a branch with an open call': async ({ agent, hang }) => {
-    const { message } = await ask(agent, user('show'))
+  'a schema, where an edit leaves a branch with an open call': async ({ agent, earlier, hang }) => {
+    const { message } = await ask(earlier, user('show'))
     hang()
     const body = {
       ...input([user('go')]),
@@ -190,17 +192,17 @@ const doors: Readonly<Record<string, Door>> = {
     }
     return asked('', post(body), (request) => handleChat(agent, request, { context }))
   },
-  'a schema, where another version is shown': async ({ agent, hang }) => {
+  'a schema, where another version is shown': async ({ agent, earlier, hang }) => {
     const question = user('show')
-    await ask(agent, question)
+    await ask(earlier, question)
     const edit = { countersign: { edit: question.id } }
-    await agent.generate({ ...input([user('show again')]), runId: 'r2', forwardedProps: edit }, { context })
+    await earlier.generate({ ...input([user('show again')]), runId: 'r2', forwardedProps: edit }, { context })
     hang()
     const url = `?threadId=thread&messageId=${question.id}`
     return asked(url, { method: 'PATCH' }, (request) => threadResponse(agent, request, { context }))
   },
-  'the audit of a revocation': async ({ agent, hang }) => {
-    const { request } = await ask(agent)
+  'the audit of a revocation': async ({ agent, earlier, hang }) => {
+    const { request } = await ask(earlier)
     if (request === undefined) throw new Error('nothing was asked')
     const resume = [
       {
@@ -209,7 +211,7 @@ const doors: Readonly<Record<string, Door>> = {
         payload: { approved: true, scope: 'session' },
       },
     ]
-    await agent.generate({ ...input([]), runId: 'r2', resume }, { context })
+    await earlier.generate({ ...input([]), runId: 'r2', resume }, { context })
     hang()
     return asked('?threadId=thread', { method: 'DELETE' }, (given) =>
       grantsResponse(agent, given, { context }),
