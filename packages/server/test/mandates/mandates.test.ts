@@ -744,6 +744,9 @@ test('W15 a replay tells nothing of what other users asked, and takes no request
     asked: 1,
     matched: [{ decision: 'approve' }],
   })
+  // A call counts once, however often it is named: models number theirs anew.
+  const twice = { ...question, toolCallIds: [...toolCallIds, ...toolCallIds] }
+  expect(await chat.agent.grants.replay('ann', twice)).toMatchObject({ asked: 1, matched: [{}] })
   for (const [subject, more] of [
     ['bob', {}],
     ['ann', { threadId: 'other' }],
