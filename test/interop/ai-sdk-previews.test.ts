@@ -1,8 +1,15 @@
 import { aiSdk } from '@countersign/ai-sdk'
-import { handleAiSdkChat } from '@countersign/ai-sdk/server'
+import { handleAiSdkChat, loadAiSdkChat } from '@countersign/ai-sdk/server'
 import { ChatClient } from '@countersign/client'
 import type { Preview } from '@countersign/core'
-import { createAgent, type ModelEvent, memoryLedger, scriptedModel, tool } from '@countersign/server'
+import {
+  createAgent,
+  type ModelEvent,
+  memoryLedger,
+  memoryThreads,
+  scriptedModel,
+  tool,
+} from '@countersign/server'
 import { isToolUIPart } from 'ai'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
@@ -11,13 +18,15 @@ import { serveFetch } from './fetch-server.js'
 
 const diff = (before: string): Preview => ({ kind: 'diff', before, after: 'new' })
 
-async function open() {
+async function open(threads?: ReturnType<typeof memoryThreads>) {
   const world = { text: 'one', written: [] as unknown[] }
   const write = tool({
     name: 'write',
     description: 'Writes the file.',
     input: z.object({ text: z.string() }),
     needsApproval: true,
+    message: 'Write it?',
+    redact: () => ({ text: '***' }),
     preview: () => diff(world.text),
     execute: (_, context) => {
       world.written.push(context.preview)
@@ -36,9 +45,9 @@ async function open() {
     done,
   ])
   const approvals = { ledger: memoryLedger(), secret: 'a secret of more than thirty-two characters' }
-  const agent = createAgent({ model, tools: [write], approvals })
+  const agent = createAgent({ model, tools: [write], approvals, threads })
   const url = await serveFetch((request) => handleAiSdkChat(agent, request, { context: { subject: 'ada' } }))
-  return { world, url, model }
+  return { world, url, model, agent }
 }
 
 test('V13 our client on our AI SDK route: the preview is carried, and a change is asked about again', async () => {
@@ -72,6 +81,22 @@ test('V13 a chat of the AI SDK: the preview is in the descriptor, and a change i
   expect(model.requests).toHaveLength(1)
   await chat.addToolApprovalResponse({ id: asked()?.id ?? '', approved: true })
   await expect.poll(() => world.written).toEqual([diff('two')])
+})
+
+test('V13 a chat of the AI SDK that is loaded from the server has open requests as they were sent, and its first answer counts', async () => {
+  const { world, url, agent } = await open(memoryThreads())
+  const first: PlainChat = new PlainChat(chatInit({ url, locate: () => '' }, fetch, [], () => first))
+  const askedIn = ({ messages }: Pick<PlainChat, 'messages'>) =>
+    messages.at(-1)?.parts.find(isToolUIPart)?.approval
+  await first.sendMessage({ text: 'go' })
+  await expect.poll(() => askedIn(first)).toMatchObject({ requestReason: 'Write it?' })
+  const loaded = await loadAiSdkChat(agent, { subject: 'ada', chatId: first.id })
+  const messages: PlainChat['messages'] = JSON.parse(JSON.stringify(loaded))
+  const init = chatInit({ url, locate: () => '' }, fetch, [], () => chat)
+  const chat: PlainChat = new PlainChat({ ...init, id: first.id, messages })
+  expect(askedIn(chat)).toEqual(askedIn(first))
+  await chat.addToolApprovalResponse({ id: askedIn(chat)?.id ?? '', approved: true })
+  await expect.poll(() => world.written).toEqual([diff('one')])
 })
 
 test.each(['preview', 'approvalDescriptor'])(

@@ -41,14 +41,14 @@ function joined(messages: readonly UIMessage[]): UIMessage[] {
   })
 }
 
-/** The token is the `signature` of such a request. */
+/** What the stream of a request says: the token is the `signature`, and its terms are described. */
 function signed(part: MessagePart): MessagePart {
   if (part.type !== 'tool-call' || part.approval === undefined) return part
-  const { token: signature, message: reason } = part.approval
-  return {
-    ...part,
-    approval: { ...part.approval, token: JSON.stringify(omitUndefined({ signature, reason })) },
-  }
+  const { token: signature, message: requestReason, options, allowEdits, expiresAt } = part.approval
+  const { display, mandates, preview, previous } = part.approval
+  const descriptor = omitUndefined({ options, allowEdits, expiresAt, display, mandates, preview, previous })
+  const token = JSON.stringify(omitUndefined({ signature, requestReason, descriptor }))
+  return { ...part, approval: { ...part.approval, token } }
 }
 
 function callsLeftToClient(messages: readonly UIMessage[]): string[] {

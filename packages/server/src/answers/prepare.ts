@@ -3,7 +3,7 @@ import { canonicalJson, readArguments } from '../encoding/canonical.js'
 import { isLeft } from '../encoding/hooks.js'
 import { bindingOf } from '../gate/ask.js'
 import { askPolicy } from '../gate/gate.js'
-import { mandatesText } from '../gate/mandates.js'
+import { mandatesText, toolDigest } from '../gate/mandates.js'
 import { isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
 import type { ApprovalRecord, LedgerAnswer, LedgerEntry } from '../ledger/ledger.js'
 import { type ChosenMandate, exceedsBudget, type OfferedMandates, shownOffer } from '../mandates/offer.js'
@@ -72,7 +72,8 @@ export async function prepareVerdicts(
       if (isFresh(entry)) {
         const { record } = entry ?? {}
         const mayHaveRun = entry?.state.phase === 'interrupted'
-        return { ...(await prepareVerdict(scope, verdict, record?.mandates, messages)), record, mayHaveRun }
+        const offered = { mandates: record?.mandates, mayHaveRun }
+        return { ...(await prepareVerdict(scope, verdict, offered, messages)), record, mayHaveRun }
       }
       return { kind: 'repeat', verdict, answer: answerOf(scope, verdict, editedText(verdict)) }
     }),
@@ -102,7 +103,7 @@ function checkTools({ toolkit, method }: RunScope, verdicts: readonly VerifiedVe
 async function prepareVerdict(
   scope: RunScope,
   verdict: VerifiedVerdict,
-  mandates: OfferedMandates | undefined,
+  { mandates, mayHaveRun }: { readonly mandates: OfferedMandates | undefined; readonly mayHaveRun: boolean },
   messages: readonly Message[],
 ): Promise<Settlement> {
   const { decision, claims, site } = verdict
@@ -122,6 +123,8 @@ async function prepareVerdict(
   const { asked, call } = approved
   if (mandate !== undefined && exceedsBudget(call.input, mandate.offer))
     return refuse(verdict, 'approval-mandate-refused', ABOVE_BUDGET, 'open')
+  if (mandate !== undefined && !mayHaveRun && mandate.tool !== (await toolDigest(call.tool).catch(() => '')))
+    return refuse(verdict, 'approval-mandate-refused', OTHER_VERSION, 'open')
   // Preview: that of edited arguments is asked for before.
   const { approvals, warn } = scope.settings
   const isEdited = verdict.edits !== undefined && call.tool.preview !== undefined
@@ -140,6 +143,8 @@ async function prepareVerdict(
 
 const NOT_SHOWN =
   'The mandate is not the one that was sent with the request: approve the call alone, or reload.'
+const OTHER_VERSION =
+  'The mandate was offered for another version of the tool, so it would let nothing through: approve the call alone.'
 const ABOVE_BUDGET = 'The budget of this mandate does not cover the call itself: approve the call alone.'
 
 /**

@@ -8,12 +8,20 @@ import {
   type ToolMessage,
 } from '@countersign/core'
 import { canonicalJson, readArguments } from '../encoding/canonical.js'
-import { type CallSite, isProviderExecuted, readCalls, resultMessage } from '../history/history.js'
+import {
+  type CallSite,
+  isProviderExecuted,
+  readCalls,
+  resultMessage,
+  withOneDecision,
+  withoutEditedInput,
+} from '../history/history.js'
 import { outcomeOf } from '../history/model-messages.js'
 import type { ApprovalRef, LedgerAnswer, LedgerEntry, StoredOutcome } from '../ledger/ledger.js'
 import { unavailable, withoutWords } from '../ledger/ledger-row.js'
 import { isSuccess, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
+import { createLimiter } from '../tools/limiter.js'
 import { approvalIdOf } from './answers.js'
 import { nextOf } from './ask-again.js'
 import { decidedBy, restoreOutcome, toStored } from './outcome.js'
@@ -75,7 +83,7 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
   // Without calls there is nothing to match, and a ledger may have many open requests.
   const hasCalls = given.some((message) => message.role === 'assistant' && message.toolCalls?.length)
   const open = hasCalls ? await readOpen(scope) : []
-  const history = withProviderCalls(open, withoutClaims(given))
+  const history = withProviderCalls(open, withoutClaims(given.map(withoutEditedInput)))
   if (open.length === 0) return correctResults(scope, history, open)
   const siteOf = siteFinder(readCalls(history))
   const claimed = new Set<Message>()
@@ -97,20 +105,23 @@ async function correctResults(
   const settled = await readSettled(scope, before)
   const replaced = new Map<Message, ToolMessage>()
   const corrected: ToolMessage[] = []
+  const limit = createLimiter(LOOKUPS_AT_ONCE)
   const check = async ([site, entry]: readonly [CallSite, LedgerEntry]) =>
     [site.result, site.result && (await rightResult(scope, site, site.result, entry))] as const
-  for (const [result, right] of await Promise.all([...settled].map(check))) {
+  const checked = [...settled].map((one) => limit(() => check(one)))
+  for (const [result, right] of await Promise.all(checked)) {
     if (result === undefined || right === undefined) continue
     replaced.set(result, right)
     if (right.content !== result.content) corrected.push(right)
   }
+  const right = withOneDecision(
+    replaced.size === 0 ? messages : messages.map((one) => replaced.get(one) ?? one),
+  )
+  const sites = readCalls(right)
   const entries = new Map<CallSite, LedgerEntry>()
-  const sites = before.map((site) => {
-    const result = site.result && replaced.get(site.result)
-    const now = result === undefined ? site : { ...site, result }
-    const entry = settled.get(site)
-    if (entry !== undefined) entries.set(now, entry)
-    return now
+  sites.forEach((site, at) => {
+    const entry = settled.get(before[at] ?? site)
+    if (entry !== undefined) entries.set(site, entry)
   })
   const siteOf = siteFinder(sites)
   for (const entry of open) {
@@ -118,7 +129,7 @@ async function correctResults(
     if (site !== undefined) entries.set(site, entry)
   }
   return {
-    messages: replaced.size === 0 ? messages : messages.map((one) => replaced.get(one) ?? one),
+    messages: right,
     sites,
     issued: { entryOf: (site) => entries.get(site), siteOf },
     corrected,
@@ -274,6 +285,9 @@ function isAbout({ record }: LedgerEntry, { call }: CallSite): boolean {
 /** Limits the single lookups, needed if the ledger can't look up calls: only the last calls are checked. */
 const MAX_LOOKUPS = 1000
 
+/** Of those, and of those for edited calls: the client decides how many there are. */
+const LOOKUPS_AT_ONCE = 16
+
 /** The settled approval of each call that has one. If the ledger can't be read, the history stays as it is. */
 async function readSettled(
   scope: RunScope,
@@ -296,13 +310,14 @@ async function readSettled(
       if (approvalId === undefined || byId.has(approvalId)) continue
       if (!knowsCalls || byCall.has(site.call.id)) named.add(approvalId)
     }
-    const lookups = [...named].slice(-MAX_LOOKUPS).map(async (approvalId) => {
+    const find = async (approvalId: string) => {
       const entry = await lookUpLast(scope, { owner, threadId, approvalId })
       // There may be many entries, and nobody reads the long texts here.
       if (typeof entry === 'object' && entry.state.phase === 'done')
         byId.set(approvalId, { ...entry, state: withoutWords(entry.state) })
-    })
-    await Promise.all(lookups)
+    }
+    const limit = createLimiter(LOOKUPS_AT_ONCE)
+    await Promise.all([...named].slice(-MAX_LOOKUPS).map((id) => limit(() => find(id))))
     for (const site of sites) {
       const last = byCall.get(site.call.id)
       const entry = isReplaced(site, last) ? last : (byId.get(approvalIdOf(site) ?? '') ?? last)

@@ -21,6 +21,7 @@ import {
 } from './outcome.js'
 import { prepareVerdicts, refusalOf, type Settlement } from './prepare.js'
 import { runClaimed } from './run-claimed.js'
+import { inTurn } from './turn.js'
 import { LEDGER_UNAVAILABLE, NO_SUCH_REQUEST, type VerifiedVerdict } from './verify.js'
 
 /**
@@ -41,7 +42,7 @@ export async function* settleVerdicts(
   const ordered = [...settlements.filter(isApproval), ...settlements.filter((one) => !isApproval(one))]
   const work = ordered.map((one) => {
     const begin = () => scope.limit(() => settle(scope, one, messages))
-    return one.kind === 'run' && one.call.tool.preview !== undefined ? scope.turn(begin) : begin()
+    return one.kind === 'run' && one.call.tool.preview !== undefined ? inTurn(scope, begin) : begin()
   })
   // A failure is thrown in its turn; without this it would be unhandled until then.
   for (const outcome of work) outcome.catch(() => {})

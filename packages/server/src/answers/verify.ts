@@ -12,9 +12,10 @@ import {
   verifyToken,
 } from '../tokens/token.js'
 import { boundName } from '../tools/provider-tool.js'
-import { type Answer, type Decision, readDecision } from './answers.js'
+import { type Answer, approvalIdOf, type Decision, readDecision } from './answers.js'
+import { nextOf } from './ask-again.js'
 import type { Refusal } from './outcome.js'
-import { type IssuedRecords, isReplaced, lookUp } from './records.js'
+import { type IssuedRecords, lookUp, lookUpLast } from './records.js'
 
 /** A verified answer: from this owner, in time, to this server's own request for exactly this call. */
 export interface VerifiedVerdict
@@ -85,10 +86,14 @@ async function verifyAnswer(
   // Call: some deployed clients return no token. For answers of this request only, the ledger's record finds the call, and has the token.
   if (isOfRequest(via) && (site === undefined || (token === undefined && !requireToken))) {
     const entry = await lookUp(scope, ref)
-    if (entry === 'unavailable') return refuse('ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
-    site ??= entry && issued.siteOf(entry)
-    // A call that still has the token of an earlier request has none of this one.
-    token = site && !isReplaced(site, entry) ? tokenOf(site) : answer.token
+    // In a conversation that the server keeps, the call names the request that has replaced this one.
+    const last = nextOf(entry) === undefined ? entry : await lookUpLast(scope, ref)
+    if (entry === 'unavailable' || last === 'unavailable')
+      return refuse('ledger-unavailable', LEDGER_UNAVAILABLE, 'open')
+    site ??= last && issued.siteOf(last)
+    // A call that has the token of an earlier or a later request has none of this one.
+    const named = site && approvalIdOf(site)
+    token = site && (named === undefined || named === approvalId) ? tokenOf(site) : answer.token
     if (token === undefined && !requireToken) token = entry?.record.token
   }
   if (site === undefined) return refuse('approval-not-found', NO_CALL)

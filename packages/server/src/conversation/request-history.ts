@@ -1,4 +1,11 @@
-import { getCountersignMetadata, type Message, setCountersignMetadata } from '@countersign/core'
+import {
+  getCountersignMetadata,
+  isRecord,
+  type Message,
+  omitUndefined,
+  setCountersignMetadata,
+  type ToolMessage,
+} from '@countersign/core'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import { readCalls } from '../history/history.js'
 import type { Toolkit } from '../tools/toolkit.js'
@@ -32,7 +39,7 @@ export function mergeHistory(
     if (message.role !== 'tool' || !waiting.delete(message.toolCallId)) return []
     const id = isKnown(message.id) ? newId() : message.id
     ids.add(id)
-    return [{ ...message, id }]
+    return [{ ...withoutEdits(message), id }]
   })
   return [...stored, ...added]
 }
@@ -66,6 +73,15 @@ function plain<T extends { readonly metadata?: Readonly<Record<string, unknown>>
   const { metadata, ...rest } = item
   const left = setCountersignMetadata(metadata, {})
   return { ...rest, ...(left && { metadata: left }) } as T
+}
+
+/** A client's result without what it says of the user's edits: the ledger knows. */
+function withoutEdits(result: ToolMessage): ToolMessage {
+  const { editedInput, decided, ...own } = getCountersignMetadata(result.metadata)
+  const isEdited = isRecord(decided) && decided.edited === true
+  if (editedInput === undefined && !isEdited) return result
+  const kept = isEdited || decided === undefined ? own : { ...own, decided }
+  return omitUndefined({ ...result, metadata: setCountersignMetadata(result.metadata, kept) })
 }
 
 /** What the page of a request lacks of the stored conversation. */

@@ -2,6 +2,7 @@ import type { ApprovalScope, GateContext } from '@countersign/core'
 import { readArguments } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { callHook, isLeft } from '../encoding/hooks.js'
+import { anySignal } from '../encoding/signals.js'
 import { audit } from '../scope/audit.js'
 import type { Policy } from '../scope/policy.js'
 import type { RunScope } from '../scope/scope.js'
@@ -139,7 +140,10 @@ export function termsOf({ needsApproval, message, scopes, approval }: ReadyCall[
   }
 }
 
-/** Records in the audit trail what the shadow policy would have decided about a call, if that differs. It decides nothing. */
+/**
+ * Records in the audit trail what the shadow policy would have decided about a call, if that differs. It decides nothing, so it may take no
+ * longer than a preview.
+ */
 export async function recordShadow(
   scope: RunScope,
   call: ReadyCall,
@@ -151,11 +155,15 @@ export async function recordShadow(
   // The tool's own rule is evaluated once, unless the policy decided instead of it.
   const ruled = decided.kind === 'run' ? !decided.approved : decided.kind === 'ask' && decided.byTool
   const needed = ruled ? decided.kind === 'ask' : undefined
+  const over = AbortSignal.timeout(approvals.previewTimeout)
   const shadow = await decideGate(call, context, {
     policy: approvals.shadow,
-    ...{ warn, needed, leave: scope.leave },
+    ...{ warn, needed, leave: anySignal([scope.leave, over]) },
+  }).catch((error: unknown) => {
+    if (!isLeft(error) || !over.aborted) throw error
+    warn(`The shadow policy did not decide about ${call.name} within ${approvals.previewTimeout} ms.`)
   })
-  if (shadow.kind === decided.kind) return
+  if (shadow === undefined || shadow.kind === decided.kind) return
   await audit(scope, {
     event: 'shadow',
     toolCallId: call.id,

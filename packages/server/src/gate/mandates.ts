@@ -48,7 +48,7 @@ export async function mandateCall(
 const digests = new WeakMap<ReadyCall['tool'], Promise<string>>()
 
 /** The digest of a tool's schema and `version`: mandates given for another one do not apply. */
-export function toolDigest(tool: ReadyCall['tool']): Promise<string> {
+export async function toolDigest(tool: ReadyCall['tool']): Promise<string> {
   const known = digests.get(tool) ?? sha256(descriptionOf(tool))
   digests.set(tool, known)
   return known

@@ -9,6 +9,9 @@ import type { ReadyCall } from '../tools/call.js'
 const MAX_MASKS = 200
 const MAX_FORMS = 400
 
+/** Forms times characters of the preview. A hundred million take about a second, in which the process does nothing else. */
+const MAX_COMPARED = 2 ** 24
+
 /**
  * Shorter texts, and shorter lines of a text, are not masked: they are everywhere, and can be guessed. The model chooses the arguments, so
  * it could blank what the user has to see, digit by digit.
@@ -19,14 +22,15 @@ const MIN_MASK = 4
 const MIN_PART = 8
 
 /**
- * The texts and numbers of a call's arguments that `redact` doesn't show, in the forms in which a preview may quote them. Undefined if
- * there are too many.
+ * The texts and numbers of a call's arguments that `redact` doesn't show, in the forms in which a preview of this length may quote
+ * them. Undefined if there are too many.
  *
  * @throws as {@link redacted}
  */
 export function maskedValues(
   call: ReadyCall,
   redact: (input: never) => unknown,
+  characters: number,
 ): readonly string[] | undefined {
   const shown = redacted(call, redact)
   const found = new Set<string>()
@@ -34,7 +38,7 @@ export function maskedValues(
   const texts = new Set([...found].flatMap(linesOf).filter(({ length }) => length >= MIN_MASK))
   if (found.size > MAX_MASKS || texts.size > MAX_MASKS) return undefined
   const forms = new Set([...texts].flatMap(formsOf))
-  return forms.size > MAX_FORMS ? undefined : [...forms]
+  return forms.size > MAX_FORMS || forms.size * characters > MAX_COMPARED ? undefined : [...forms]
 }
 
 /** @throws whatever `redact` throws, or an Error if it returns a promise. */

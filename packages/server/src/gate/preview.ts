@@ -37,7 +37,7 @@ export async function computePreview(
     preview(copyOf(call.input) as never, { ...gate, signal }),
   )
   const redact = call.tool.redact ?? scope.settings.approvals.redact
-  const masked = redact === undefined ? [] : maskedValues(call, redact)
+  const masked = redact === undefined ? [] : maskedValues(call, redact, exact.text.length)
   const shown =
     masked?.length === 0
       ? exact

@@ -41,7 +41,9 @@ export async function replayMandate(
   }
   const { toolName, toolServer } = record
   const { tool } = offered
-  const settled = (await ledger.settled?.(owner, threadId, toolCallIds.slice(0, MAX_REPLAYED))) ?? []
+  // Ids of calls may repeat across turns.
+  const ids = [...new Set(toolCallIds)].slice(0, MAX_REPLAYED)
+  const settled = (await ledger.settled?.(owner, threadId, ids)) ?? []
   const past = settled
     .filter((entry) => entry.record.toolName === toolName && entry.record.toolServer === toolServer)
     .toSorted((one, other) => one.record.issuedAt - other.record.issuedAt)

@@ -264,6 +264,47 @@ const withoutDecision = remembered((result: ToolMessage): ToolMessage => {
   return decided === undefined ? result : withMetadata(result, { ...own, ...editsOf(decided) })
 })
 
+/** A message of a client without what only this server says to the model: what the user changed the arguments of a call to. */
+export function withoutEditedInput(message: Message): Message {
+  if (message.role === 'assistant' && message.toolCalls?.some(saysEditedInput))
+    return { ...message, toolCalls: message.toolCalls.map(uneditedOf) }
+  return message.role === 'tool' ? uneditedOf(message) : message
+}
+
+type WithMetadata = Pick<ToolCall, 'metadata'>
+
+function saysEditedInput({ metadata }: WithMetadata): boolean {
+  return metadata !== undefined && 'editedInput' in getCountersignMetadata(metadata)
+}
+
+function uneditedOf<T extends WithMetadata>(of: T): T {
+  if (!saysEditedInput(of)) return of
+  const { editedInput: _, ...own } = getCountersignMetadata(of.metadata)
+  return withMetadata(of, own) as T
+}
+
+/** The history without decisions on calls whose results have one: that counts, and the model must not read the other. */
+export function withOneDecision(history: readonly Message[]): readonly Message[] {
+  const twice = new Set<ToolCall>()
+  for (const { call, result } of readCalls(history))
+    if (result !== undefined && decidedIn(call) && decidedIn(result)) twice.add(call)
+  if (twice.size === 0) return history
+  const once = (call: ToolCall) => {
+    if (!twice.has(call)) return call
+    const { decided: _, ...own } = getCountersignMetadata(call.metadata)
+    return withMetadata(call, own)
+  }
+  return history.map((message) =>
+    message.role === 'assistant' && message.toolCalls?.some((call) => twice.has(call))
+      ? { ...message, toolCalls: message.toolCalls.map(once) }
+      : message,
+  )
+}
+
+function decidedIn({ metadata }: WithMetadata): boolean {
+  return metadata !== undefined && getCountersignMetadata(metadata).decided !== undefined
+}
+
 /** The same with other `countersign` metadata; without metadata if nothing is left. */
 function withMetadata<T extends { readonly metadata?: Readonly<Record<string, unknown>> | undefined }>(
   of: T,

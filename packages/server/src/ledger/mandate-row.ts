@@ -125,6 +125,9 @@ export function addMandate(
     return more === undefined ? 'exceeded' : mandates.map((one) => (one === same ? more : one))
   }
   if (isRevoked || now >= grant.expiresAt || isOwn) return undefined
+  // Nothing counts the call of another version of the tool.
+  if (call !== undefined && call.tool !== grant.terms.tool && meetsAll(call.input, grant.terms.where))
+    return 'exceeded'
   const first = call && applies(grant, call, now) ? charged(grant, call, now) : undefined
   const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
   return [...others, first ?? grant].slice(-MAX_MANDATES)

@@ -6,12 +6,12 @@ import {
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
-import { readAnswers, readProjected } from '../answers/answers.js'
+import { approvalIdOf, readAnswers, readProjected } from '../answers/answers.js'
 import { outcomeOfOpenCall } from '../answers/open-call.js'
 import { type CallOutcome, handedOutOutcome, type Refusal } from '../answers/outcome.js'
 import { type ReadHistory, readHistory } from '../answers/records.js'
 import { settleVerdicts } from '../answers/settle.js'
-import { verifyAnswers } from '../answers/verify.js'
+import { type VerifiedVerdict, verifyAnswers } from '../answers/verify.js'
 import { unlessLeft } from '../encoding/hooks.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
@@ -55,7 +55,10 @@ export async function resumeConversation(
   const progress = new Progress(scope, read)
   for (const message of read.corrected) await emitResult(scope, message)
   for (const refusal of refusals) await progress.take(refusal)
-  const bySite = new Map(verdicts.map((verdict) => [verdict.site, verdict]))
+  // Of two answers about one call, that to the request which the call names counts: the other request was replaced, or has replaced it.
+  const isNamed = ({ approvalId, site }: VerifiedVerdict) => approvalId === approvalIdOf(site)
+  const inTurn = verdicts.toSorted((one, other) => Number(isNamed(one)) - Number(isNamed(other)))
+  const bySite = new Map(inTurn.map((verdict) => [verdict.site, verdict]))
   const inOrder = read.sites.flatMap((site) => bySite.get(site) ?? [])
   for await (const outcome of settleVerdicts(scope, inOrder, read.messages)) await progress.take(outcome)
   // If the run has stopped and a hook was left, the rest stays open: the next run finds it.

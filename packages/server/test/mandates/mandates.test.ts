@@ -616,16 +616,44 @@ test('W19 a mandate of a tool whose schema or version has changed does not apply
   }
 })
 
-test('W19 a mandate is given for the schema and version at the time of its offer', async () => {
+test('W19 a mandate that was offered for another version of the tool is not given: the call can be approved alone', async () => {
   const ledger = memoryLedger()
   const before = openChat({ ledger, tool: { version: '1' } })
-  const { asked } = await before.propose([bill(1)])
+  const { asked } = await before.propose([bill(50), bill(50)])
   const after = openChat({ ledger, tool: { version: '2' } })
-  // The answer arrives at the new version.
-  const resume = asked.map((one) => answer(one, choose('small')))
-  await collect(after.agent, input(before.history(), { resume }), { context: { subject: 'ann' } })
-  expect(after.runs).toEqual([bill(1)])
+  const send = (payload: Record<string, unknown>) => {
+    const resume = asked.map((one) => answer(one, payload))
+    return collect(after.agent, input(before.history(), { resume }), { context: { subject: 'ann' } })
+  }
+  const refused = await send(choose('acme'))
+  const codes = refusals(refused).map(({ code }) => code)
+  expect(codes).toEqual(['approval-mandate-refused', 'approval-mandate-refused'])
+  expect([after.runs, await after.list()]).toEqual([[], []])
+  await send({ approved: true })
+  expect(after.runs).toEqual([bill(50), bill(50)])
   expect((await after.propose([bill(1)])).asked.length).toBe(1)
+})
+
+test('W7 W19 an interrupted call that was approved with a mandate does not start uncounted after its tool has changed', async () => {
+  let now = Date.now()
+  const inner = memoryLedger({ now: () => now })
+  // The process dies before the mandate is given.
+  const grant = () => new Promise<never>(() => {})
+  const ledger = { ...inner, id: inner.id, grant }
+  const dying = openChat({ ledger, now: () => now, tool: { idempotent: true, version: '1' } })
+  const { asked } = await dying.propose([bill(50)])
+  const resume = asked.map((one) => answer(one, choose('acme')))
+  const given = () => input(dying.history(), { resume })
+  const context = { subject: 'ann' }
+  const stop = new AbortController()
+  const first = collect(dying.agent, given(), { context, signal: stop.signal })
+  await expect.poll(() => dying.audited.some(({ event }) => event === 'started')).toBe(true)
+  now += 120_000
+  const later = openChat({ ledger: inner, now: () => now, tool: { idempotent: true, version: '2' } })
+  await collect(later.agent, given(), { context })
+  expect(later.runs).toEqual([])
+  stop.abort()
+  void first
 })
 
 test('what a tool offers by mistake is not offered, with a warning that says where', async () => {
@@ -716,6 +744,9 @@ test('W15 a replay tells nothing of what other users asked, and takes no request
     asked: 1,
     matched: [{ decision: 'approve' }],
   })
+  // A call counts once, however often it is named: models number theirs anew.
+  const twice = { ...question, toolCallIds: [...toolCallIds, ...toolCallIds] }
+  expect(await chat.agent.grants.replay('ann', twice)).toMatchObject({ asked: 1, matched: [{}] })
   for (const [subject, more] of [
     ['bob', {}],
     ['ann', { threadId: 'other' }],

@@ -138,3 +138,9 @@ test('W17 a shadow policy that fails stops nothing', async () => {
   }
   expect(await play([{}], { shadow })).toMatchObject({ runs: [{}], audited: [{ policy: { shadow: 'ask' } }] })
 })
+
+test('W17 a shadow policy that does not answer holds up no call for longer than a preview', async () => {
+  const shadow = () => new Promise<never>(() => {})
+  const played = await play([{}], { shadow, previewTimeout: 5 })
+  expect(played).toMatchObject({ runs: [{}], audited: [] })
+})

@@ -127,10 +127,14 @@ test('V9 at each place the longest value is masked, whatever the values have in 
   }
 })
 
-test('V9 values that begin like each part of a long preview do not stop the process', async () => {
+test('V9 values that begin like each part of a long preview do not stop the process, and with too many of them there is none', async () => {
   const tokens = Array.from({ length: 200 }, (_, at) => `${'a'.repeat(1200)}${at}`)
-  const preview: Preview = { kind: 'text', text: 'a'.repeat(250_000) }
-  expect(await masked({ tokens }, preview)).toEqual(preview)
+  const long: Preview = { kind: 'text', text: 'a'.repeat(250_000) }
+  const short: Preview = { kind: 'text', text: 'a'.repeat(60_000) }
+  expect(await masked({ tokens: tokens.slice(0, 60) }, long)).toEqual(long)
+  expect(await masked({ tokens }, short)).toEqual(short)
+  const reason = 'The arguments have too many masked values.'
+  expect(await masked({ tokens }, long)).toEqual({ kind: 'none', reason })
 })
 
 test('V9 values are masked as any part of a URL and any form has them', async () => {

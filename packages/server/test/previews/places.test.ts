@@ -6,7 +6,19 @@ import { answerQueue, memoryLedger, memoryThreads } from '@countersign/server'
 import { fileLedger } from '@countersign/server/node'
 import { expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
-import { ask, call, collect, input, requests, say, testAgent, types, user } from '../support.js'
+import {
+  ask,
+  call,
+  collect,
+  input,
+  refusals,
+  requests,
+  results,
+  say,
+  testAgent,
+  types,
+  user,
+} from '../support.js'
 import { diff, fileTool, writer, yes } from './world.js'
 
 test('V12 a client tool: the server computes the preview, and again before it hands the call out', async () => {
@@ -149,4 +161,29 @@ test('V4 V10 a run that has lost its lease asks nobody again, because others wer
   const replaced = { type: 'cancelled', code: 'approval-stale', next: 'approval_next' } as const
   expect(await ledger.complete(ref, 'holder', replaced)).toEqual({ status: 'fenced' })
   expect((await ledger.lookup(ref))?.state.phase).toBe('interrupted')
+})
+
+test('V4 in a conversation that the server keeps, a page that shows the request that was replaced is led to the new one', async () => {
+  const made = fileTool()
+  const { agent } = writer(made, { threads: memoryThreads() })
+  const { first } = await ask(agent)
+  const send = (...resume: ReturnType<typeof yes>[]) => collect(agent, input([], { resume }))
+  made.world.text = 'two'
+  const [second] = requests(await send(yes(first)))
+  if (second === undefined) throw new Error('not asked again')
+  const approved = await send(yes(first))
+  expect(types(approved)).toEqual(['RUN_STARTED', 'CUSTOM approval-requested', 'RUN_FINISHED'])
+  expect(requests(approved)).toEqual([second])
+  const denied = await send(yes(first, { approved: false }))
+  expect(refusals(denied)).toMatchObject([
+    { code: 'approval-conflict', message: expect.stringContaining('a new request has replaced it') },
+  ])
+  expect(requests(denied)).toEqual([second])
+  // One page answers both: the answer to the request that is open counts.
+  const done = await send(yes(second), yes(first, { approved: false }))
+  expect(results(done)).toMatchObject([{ content: { done: true } }])
+  expect(made.runs).toHaveLength(1)
+  const late = await send(yes(first))
+  expect(refusals(late)).toEqual([])
+  expect(made.runs).toHaveLength(1)
 })

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Preview } from '@countersign/core'
 import { memoryLedger, statelessLedger, ToolError } from '@countersign/server'
 import { expect, test } from 'vitest'
@@ -569,4 +570,46 @@ test('V14 a preview that is malformed, or has members that nothing would show, i
   const { first } = await ask(agent)
   expect(first.approval.preview).toEqual({ kind: 'json', value: preview })
   expect(warnings).toEqual([expect.stringContaining('no known kind')])
+})
+
+test('V5 two pages approve two requests of one conversation at once, in opposite order: what one changes, the other is asked about', async () => {
+  const made = fileTool({
+    execute: async ({ text }) => {
+      await setImmediate()
+      made.world.text = String(text)
+      return {}
+    },
+  })
+  const { agent } = testAgent(
+    [call(['a', 'write', { text: 'A' }], ['b', 'write', { text: 'B' }]), [], [], []],
+    {
+      tools: [made.tool],
+    },
+  )
+  const { history, asked } = await ask(agent)
+  const [a, b] = asked
+  if (a === undefined || b === undefined) return expect.unreachable()
+  const send = (one: typeof a) => collect(agent, input(history, { resume: [yes(one)] }))
+  const [first, second] = await Promise.all([send(a), send(b)])
+  expect(results(first)).toMatchObject([{ id: 'a' }])
+  expect(requests(second).find(({ toolCallId }) => toolCallId === 'b')?.approval).toMatchObject({
+    preview: diff('A', 'B'),
+    previous: diff('one', 'B'),
+  })
+  expect(made.runs).toEqual([{ text: 'A' }])
+  // A run that is stopped waits for no other.
+  const hangs = fileTool({ execute: () => new Promise(() => {}), timeout: 60_000 })
+  const other = testAgent([call(['a', 'write', { text: 'A' }], ['b', 'write', { text: 'B' }]), [], []], {
+    tools: [hangs.tool],
+    approvals: { wait: 1 },
+  })
+  const open = await ask(other.agent)
+  const [one, two] = [new AbortController(), new AbortController()]
+  const answers = open.asked.map((asking) => input(open.history, { resume: [yes(asking)] }))
+  const runs = [one, two].map(({ signal }, at) => collect(other.agent, answers[at] ?? input([]), { signal }))
+  await expect.poll(() => hangs.runs).toEqual([{ text: 'A' }])
+  two.abort()
+  await runs[1]
+  one.abort()
+  expect(hangs.runs).toEqual([{ text: 'A' }])
 })
