@@ -1,4 +1,4 @@
-import { readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
+import { handleAiSdkChat, readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
 import { createAgent, handleChat, memoryLedger, memoryThreads } from '@countersign/server'
 import { expect, test } from 'vitest'
 
@@ -47,4 +47,43 @@ test('a run is resumed whatever characters its id has, and a reader who leaves g
     await resumed.body?.cancel()
   }
   await reader?.cancel()
+})
+
+test('a request that waits for the stored conversation counts in the share of its user', async () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const threads = memoryThreads()
+  const load = threads.load
+  threads.load = async (...given) => {
+    await opened
+    return load(...given)
+  }
+  const agent = createAgent({
+    model: {
+      id: 'test/model',
+      async *stream() {
+        yield { type: 'text-delta', delta: 'Hello' }
+        yield { type: 'finish', reason: 'stop' }
+      },
+    },
+    threads,
+    limits: { arrivingBytes: { perOwner: 1_000_000, total: 4_000_000 } },
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+    warn: () => {},
+  })
+  const post = async (id: string) => {
+    const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'x'.repeat(100_000) }] }
+    const body = JSON.stringify({ id, messages: [message], trigger: 'submit-message', messageId: 'u1' })
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    const response = await handleAiSdkChat(agent, request, { context: { subject: 'ann' } })
+    await response.text()
+    return response.status
+  }
+  const waiting = [post('a'), post('b'), post('c'), post('d')]
+  expect(await post('e')).toBe(429)
+  open()
+  expect(await Promise.all(waiting)).toEqual([200, 200, 200, 200])
 })

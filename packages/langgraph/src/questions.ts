@@ -170,7 +170,7 @@ function approvalId(id: string, call: LangGraphCall): string {
 }
 
 /** What the user was asked. A graph may ask twice about one call under one id, and an answer is for what the user saw. */
-function tokenOf({ call, message = null }: Action): string {
+function tokenOf({ call, message }: Action): string {
   return JSON.stringify([call.name, call.args, message])
 }
 

@@ -5,6 +5,8 @@ import {
   handleChat,
   type Model,
   memoryLedger,
+  memoryRunLog,
+  memoryThreads,
   rejoinResponse,
 } from '@countersign/server'
 import { expect, test } from 'vitest'
@@ -142,3 +144,36 @@ test.each(['runs', 'runBytes', 'arrivingBytes', 'earlyAnswers', 'earlyAnswerSize
     )
   },
 )
+
+test('a request that waits for a store counts in the share of its user', async () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const log = memoryRunLog()
+  const { agent } = testAgent(() => say('Hello'), {
+    threads: memoryThreads(),
+    runLog: {
+      begin: log.begin,
+      read: async (...given) => {
+        await opened
+        return log.read(...given)
+      },
+    },
+    limits: { arrivingBytes: { perOwner: 1_000_000, total: 4_000_000 } },
+  })
+  const post = async (threadId: string, subject = 'ann') => {
+    const body = JSON.stringify({ ...input([user('x'.repeat(200_000))]), threadId, runId: threadId })
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    const response = await handleChat(agent, request, { context: { subject } })
+    await response.text()
+    return response.status
+  }
+  const waiting = [post('a'), post('b')]
+  expect(await post('c')).toBe(429)
+  const another = post('d', 'bob')
+  open()
+  expect(await Promise.all([...waiting, another])).toEqual([200, 200, 200])
+  expect(await post('e')).toBe(200)
+})

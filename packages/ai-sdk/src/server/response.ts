@@ -18,6 +18,7 @@ import {
   sseBody,
   startRun,
   subjectOf,
+  whileHeld,
 } from '@countersign/server/http-kit'
 import { type AiSdkChunk, RUN_ID_HEADER } from '../chunk.js'
 import type { AiSdkMessage, AiSdkTool } from '../message.js'
@@ -58,9 +59,10 @@ export async function handleAiSdkChat(
   const { keepAlive, ...options } = given
   try {
     const { context } = options
-    const asked = await readFrom(request, { owner: subjectOf(context)?.id, limits: agent.limits })
+    const owner = subjectOf(context)?.id
+    const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
-    const given = await inputFor(agent, asked, context)
+    const given = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
     const { events, messages, input } = await startRun(agent, given, options, request.signal)
     const messageId = agent.threads ? replyId(messages) : undefined
     const { runId } = input

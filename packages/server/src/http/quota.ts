@@ -90,6 +90,12 @@ export function takeArriving(owner: QuotaOwner, size: number, limits: FullLimits
   return arriving.take(owner, size + OVERHEAD, unlimited, limits.arrivingBytes)
 }
 
+/** Takes room for a parsed request while it waits. The largest one fits if its sender has nothing else here. */
+export function takeWaiting(owner: QuotaOwner, request: unknown, limits: FullLimits): Held | undefined {
+  const most = limits.arrivingBytes.perOwner - OVERHEAD
+  return takeArriving(owner, Math.min(bytesHeldBy(request), most), limits)
+}
+
 /** Takes room for an answer whose approval request was not made yet. */
 export function takeEarlyAnswer(owner: QuotaOwner, size: number, limits: FullLimits): Held | undefined {
   return earlyAnswers.take(owner, size, limits.earlyAnswers, limits.earlyAnswerSize)

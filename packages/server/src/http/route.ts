@@ -2,7 +2,7 @@ import { checkOptions } from '../encoding/check-options.js'
 import type { Agent } from '../run/agent.js'
 import type { RunContext } from '../scope/run-context.js'
 import { type Arrival, checkRequest, type Rejection, readText, rejection, tooManyBodies } from './http.js'
-import { bytesHeldBy, type QuotaOwner, takeArriving } from './quota.js'
+import { type QuotaOwner, takeWaiting } from './quota.js'
 import { type RouteOptions, routeRules } from './route-rules.js'
 import { parseBody } from './run-input.js'
 import { SSE_HEADERS, type SseFrames, sseBody } from './sse.js'
@@ -77,14 +77,14 @@ export function checkPost({ method, header }: Incoming, { limits }: Agent): void
   checkRequest(method, header('content-type'), header('content-length'), limits)
 }
 
-/** Does work with what a request brought, which counts in its sender's share meanwhile. */
+/** Does work with what a request brought, which counts in its sender's share meanwhile: a store may take its time. */
 export async function whileHeld<T>(
   owner: QuotaOwner,
   brought: unknown,
   { limits }: Agent,
   work: () => Promise<T>,
 ): Promise<T> {
-  const held = takeArriving(owner, bytesHeldBy(brought), limits)
+  const held = takeWaiting(owner, brought, limits)
   if (held === undefined) throw tooManyBodies()
   return work().finally(held.release)
 }

@@ -55,8 +55,10 @@ export const threadRoute: Route = {
           await agent.showVersion({ threadId, messageId: id('messageId') }, context, request.gone)
           return sendThread(agent, threadId, query, undefined, context)
         }
-        const body = await request.readBody({ owner: subjectOf(context)?.id, limits: agent.limits })
-        return (await renameThread(agent, threadId, body, context)) ? nothing : unknownThread()
+        // Nothing else of the body is kept while the store is waited for.
+        const title = titleIn(await request.readBody({ owner: subjectOf(context)?.id, limits: agent.limits }))
+        const key = { owner: context?.subject ?? null, threadId }
+        return (await threadsOf(agent).rename(key, title)) ? nothing : unknownThread()
       }
       case 'DELETE':
         if (query.has('runId')) stopRun(threadId, id('runId'), context)
@@ -142,17 +144,10 @@ async function listThreads(
   }
 }
 
-/** Sets the title in `body`. `false`: this user has no such conversation. */
-function renameThread(
-  agent: Agent,
-  threadId: string,
-  body: unknown,
-  context: RunContext | undefined,
-): Promise<boolean> {
+function titleIn(body: unknown): string {
   const title = isRecord(body) ? body.title : undefined
-  if (typeof title !== 'string' || title.length > MAX_TITLE)
-    throw invalid(`\`title\` must be a text of at most ${MAX_TITLE} characters.`)
-  return threadsOf(agent).rename({ owner: context?.subject ?? null, threadId }, title)
+  if (typeof title === 'string' && title.length <= MAX_TITLE) return title
+  throw invalid(`\`title\` must be a text of at most ${MAX_TITLE} characters.`)
 }
 
 /** Removes a conversation, and revokes what was approved for its session. A run that is open loses it, and ends. */
