@@ -177,3 +177,40 @@ test('a request that waits for a store counts in the share of its user', async (
   expect(await Promise.all([...waiting, another])).toEqual([200, 200, 200])
   expect(await post('e')).toBe(200)
 })
+
+test('a run counts the stored conversation that it continues, and the largest one can always be continued', async () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const waiting: Model = {
+    id: 'test/model',
+    async *stream({ messages }) {
+      yield { type: 'text-delta', delta: 'Hello' }
+      if (JSON.stringify(messages.at(-1)).includes('wait')) await opened
+      yield { type: 'finish', reason: 'stop' }
+    },
+  }
+  const limits = { runBytes: { perOwner: 1_000_000, total: 10_000_000 } }
+  const { agent } = testAgent([], { model: waiting, threads: memoryThreads(), limits })
+  let posts = 0
+  const post = async (threadId: string, text: string) => {
+    const body = JSON.stringify({
+      ...input([{ ...user(text), id: `u${++posts}` }]),
+      threadId,
+      runId: `r${posts}`,
+    })
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    return handleChat(agent, request, { context: { subject: 'ann' } })
+  }
+  for (const thread of ['small', 'large', 'other'])
+    for (let at = 0; at < (thread === 'large' ? 4 : 2); at++)
+      await (await post(thread, 'x'.repeat(150_000))).text()
+  const alone = await post('large', 'wait')
+  expect(alone.status).toBe(200)
+  expect((await post('small', 'wait')).status).toBe(429)
+  open()
+  await alone.text()
+  expect((await post('small', 'Hi')).status).toBe(200)
+})

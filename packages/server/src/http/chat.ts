@@ -6,7 +6,7 @@ import type { Agent } from '../run/agent.js'
 import { askedBy, wasAsked } from '../run/asked-by.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
-import { takeRun } from './quota.js'
+import { bytesHeldBy, holdMore, takeRun } from './quota.js'
 import { restFrames } from './rejoin.js'
 import { checkPost, type Route, respond, whileHeld } from './route.js'
 import type { ChatOptions } from './route-rules.js'
@@ -142,6 +142,7 @@ export async function startRun(
       held = takeRun(ownerOf(holder), agent.limits, input)
     }
     thread = await agent.openThread(input, context, left.signal)
+    if (thread) holdMore(held, bytesHeldBy(thread.messages), agent.limits)
     const { events, delivered } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
     notify(
       () => waitUntil?.(delivered),
