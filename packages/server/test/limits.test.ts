@@ -8,6 +8,7 @@ import {
   memoryRunLog,
   memoryThreads,
   rejoinResponse,
+  threadResponse,
 } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { input, say, testAgent, user } from './support.js'
@@ -212,5 +213,29 @@ test('a run counts the stored conversation that it continues, and the largest on
   expect((await post('small', 'wait')).status).toBe(429)
   open()
   await alone.text()
-  expect((await post('small', 'Hi')).status).toBe(200)
+  expect(await (await post('small', 'Hi')).text()).toContain('RUN_FINISHED')
+})
+
+test('a long reply counts in the share of its reader until it is read, and arrives as it is', async () => {
+  const limits = { runBytes: { perOwner: 800_000, total: 10_000_000 } }
+  const { agent } = testAgent(() => say('Hello'), { threads: memoryThreads(), limits })
+  const said = `.${'\u{1f600}'.repeat(120_000)}`
+  const body = JSON.stringify(input([user(said)]))
+  const headers = { 'content-type': 'application/json' }
+  const context = { subject: 'ann' }
+  const posted = new Request('http://localhost/', { method: 'POST', headers, body })
+  expect(await (await handleChat(agent, posted, { context })).text()).toContain('RUN_FINISHED')
+  const load = (gone?: AbortSignal) =>
+    threadResponse(agent, new Request('http://localhost/?threadId=thread', { signal: gone ?? null }), {
+      context,
+    })
+  const gone = new AbortController()
+  const unread = await load(gone.signal)
+  expect([unread.status, (await load()).status]).toEqual([200, 429])
+  gone.abort()
+  await (await load()).body?.cancel()
+  const read = await load()
+  expect(read.headers.get('etag')).toMatch(/^"/)
+  expect((await read.json()).messages[0].content).toBe(said)
+  await (await load()).text()
 })
