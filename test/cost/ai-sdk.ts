@@ -75,6 +75,18 @@ export const aiSdkRequests: readonly AiSdkAsked[] = [
       ]),
   },
   {
+    name: 'metadata of very many members on a message of very many steps',
+    body: (bytes) =>
+      chat([
+        {
+          id: 'a',
+          role: 'assistant',
+          metadata: wide(bytes / 2),
+          parts: times(bytes / 100, () => [{ type: 'step-start' }, { type: 'text', text: 'x' }]).flat(),
+        },
+      ]),
+  },
+  {
     name: 'a call with very many members everywhere',
     body: (bytes) => {
       const more = {

@@ -270,6 +270,51 @@ test('F6 live runs are counted for their person, by number and by what they hold
   expect(refused).toBeGreaterThan(10)
 })
 
+const conversation = { threadId: 'kept' }
+const small = { perOwner: 16 * MIB, total: 64 * MIB }
+
+test('bodies that wait for a store which does not answer are refused beyond a size', async () => {
+  const padding = Array.from({ length: 200_000 }, () => ({}))
+  const title = JSON.stringify({ title: 'x', padding })
+  const answers = await against(
+    { limits: { runBytes: small, arrivingBytes: small } },
+    async ({ port, ended }) => {
+      const wire = openWire(port)
+      await wire.write('GET /stall HTTP/1.1\r\nhost: localhost\r\n\r\n')
+      await wire.received('\r\n\r\n')
+      const refused: Promise<string>[] = []
+      for (let at = 0; at < many(16, 60); at++) {
+        const [posted, renamed] = [openWire(port), openWire(port)]
+        const body = chatBody('hello', { forwardedProps: { padding } }, `r${at}`)
+        await Promise.race([posted.write(post('/kept', 'mallory', body)), ended])
+        const patch = post('/kept?threadId=kept', 'mallory', title).replace('POST', 'PATCH')
+        await Promise.race([renamed.write(patch), ended])
+        refused.push(posted.received('\r\n\r\n'))
+        await Promise.race([serves(port), ended])
+      }
+      return Promise.any(refused)
+    },
+  )
+  expect(tally([answers])).toEqual({ '429 too-many-requests': 1 })
+})
+
+test('conversations that nobody reads are not sent again and again', async () => {
+  await against({ limits: { runBytes: small, arrivingBytes: small } }, async ({ port, ended }) => {
+    for (let at = 0; at < 3; at++) {
+      const messages = [{ id: `u${at}`, role: 'user', content: 'x'.repeat(3 * MIB) }]
+      const wire = openWire(port)
+      await wire.write(post('/kept', 'mallory', chatBody('', { ...conversation, messages }, `r${at}`)))
+      await Promise.race([wire.closed, ended])
+    }
+    for (let at = 0; at < many(12, 80); at++) {
+      const wire = openWire(port)
+      wire.socket.pause()
+      await wire.write('GET /kept?threadId=kept HTTP/1.1\r\nhost: localhost\r\nx-user: mallory\r\n\r\n')
+      await Promise.race([serves(port), ended])
+    }
+  })
+})
+
 test('F7 one person cannot fill the memory ledger for another', async () => {
   const config = full ? {} : { maxRecords: 1000 }
   await against(config, async ({ port }) => {

@@ -9,6 +9,8 @@ import {
   type Model,
   type ModelEvent,
   memoryLedger,
+  memoryRunLog,
+  memoryThreads,
   tool,
 } from '@countersign/server'
 import {
@@ -100,6 +102,25 @@ const agent = createAgent({
   warn: () => {},
 })
 
+/** Whether the stores of the other agent, which keeps conversations, have stopped answering. */
+let stalled: Promise<void> | undefined
+const waiting =
+  <Given extends unknown[], Result>(work: (...given: Given) => Promise<Result>) =>
+  async (...given: Given) => {
+    await stalled
+    return work(...given)
+  }
+const store = memoryThreads()
+const log = memoryRunLog()
+const keeping = createAgent({
+  model,
+  limits: { ...limits, cachedThreadBytes: 1 },
+  threads: { ...store, load: waiting(store.load), rename: waiting(store.rename) },
+  runLog: { ...log, read: waiting(log.read) },
+  approvals: { ledger: memoryLedger() },
+  warn: () => {},
+})
+
 /** The user is the word of a header. Whoever says none is turned away. */
 function context({ headers }: IncomingMessage) {
   const user = headers['x-user']
@@ -108,6 +129,7 @@ function context({ headers }: IncomingMessage) {
 }
 
 const chat = toNodeHandler(agent, { context })
+const kept = toNodeHandler(keeping, { context })
 const live = toNodeHandler(agent, { context, live: true })
 const answer = toNodeAnswerHandler(agent, { context })
 const grants = toNodeGrantsHandler(agent, { context })
@@ -115,6 +137,10 @@ const server = createServer((request, response) => {
   const { url = '' } = request
   if (url.startsWith('/reported'))
     response.setHeader('content-length', String(reports).length).end(String(reports))
+  else if (url.startsWith('/stall')) {
+    stalled = new Promise(() => {})
+    response.end()
+  } else if (url.startsWith('/kept')) void kept(request, response)
   else if (url.startsWith('/live')) void live(request, response)
   else if (url.startsWith('/answer')) void answer(request, response)
   else if (url.startsWith('/grants')) void grants(request, response)

@@ -88,5 +88,5 @@ export function finishReason(value: unknown): string {
   return reasons.has(reason) ? reason : 'other'
 }
 
-/** The response header of our route that names its run: with it, our client can ask for the rest of that run. */
+/** The response header of our route that names its run, percent-encoded: with it, our client can ask for the rest of that run. */
 export const RUN_ID_HEADER = 'x-countersign-run-id'

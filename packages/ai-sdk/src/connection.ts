@@ -174,9 +174,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       const asked = { method: 'GET', headers: { ...headers, accept: eventStream }, signal }
       const { reader, serverRun } = broken
       const rest =
-        resume === 'rest' && serverRun !== null
-          ? new URLSearchParams({ runId: serverRun, after: `${reader.count}` })
-          : undefined
+        resume === 'rest' && serverRun !== null ? `runId=${serverRun}&after=${reader.count}` : undefined
       const response = await fetchResponse(streamUrl(api, threadId, rest), options, asked)
       if (response.status === 204) return
       yield* eventsOf(response, connect, reader, resume === 'replay' ? reader.count : 0)
@@ -188,7 +186,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function streamUrl(api: string | URL, threadId: string, rest?: URLSearchParams): string {
+function streamUrl(api: string | URL, threadId: string, rest?: string): string {
   const url = String(api)
   const end = /[?#]|$/.exec(url)?.index ?? url.length
   const base = `${url.slice(0, end).replace(/\/$/, '')}/${encodeURIComponent(threadId)}/stream${url.slice(end)}`

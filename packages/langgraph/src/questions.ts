@@ -1,4 +1,12 @@
-import { type Interrupt, isRecord, type Message, type ResumeEntry, sameJson } from '@countersign/core'
+import {
+  getCountersignMetadata,
+  type Interrupt,
+  isRecord,
+  type Message,
+  type ResumeEntry,
+  sameJson,
+  type ToolCall,
+} from '@countersign/core'
 import {
   type Fields,
   fromJson,
@@ -115,10 +123,8 @@ export function toInterrupts(question: Question): readonly Interrupt[] {
   }
 }
 
-function toApproval(
-  id: string,
-  { call, allowed, message, argsSchema = { type: 'object' } }: Action,
-): Interrupt {
+function toApproval(id: string, action: Action): Interrupt {
+  const { call, allowed, message, argsSchema = { type: 'object' } } = action
   const mayEdit = allowed.includes('edit')
   const options = [
     ...(allowed.includes('reject') ? ['deny'] : []),
@@ -134,8 +140,16 @@ function toApproval(
       properties: { approved: { type: 'boolean' }, ...(mayEdit && { editedArgs: argsSchema }) },
       required: ['approved'],
     },
-    // The call to approve: a request for any other call than the one shown can't be answered.
-    metadata: { countersign: { options, allowEdits: mayEdit, toolName: call.name, input: call.args } },
+    // The call to approve: a request for any other call than the one shown can't be answered. The token is returned with the answer.
+    metadata: {
+      countersign: {
+        options,
+        allowEdits: mayEdit,
+        toolName: call.name,
+        input: call.args,
+        token: tokenOf(action),
+      },
+    },
   }
 }
 
@@ -155,6 +169,16 @@ function approvalId(id: string, call: LangGraphCall): string {
   return `${id}:${call.id}`
 }
 
+/** What the user was asked. A graph may ask twice about one call under one id, and an answer is for what the user saw. */
+function tokenOf({ call, message }: Action): string {
+  return JSON.stringify([call.name, call.args, message])
+}
+
+function isFor(action: Action, { metadata }: ResumeEntry): boolean {
+  const { token } = getCountersignMetadata(metadata)
+  return typeof token === 'string' && sameJson(fromJson(token), fromJson(tokenOf(action)))
+}
+
 /**
  * The answer to an interrupt, from a request. Several decisions are answered together, so once one is decided, undecided ones are
  * rejected. `undefined`: the request has no answer for it.
@@ -169,8 +193,8 @@ export function answerTo(
   const { id } = question
   switch (question.kind) {
     case 'decisions': {
-      const entries = question.actions.map(({ call }) =>
-        resume.find((one) => one.interruptId === approvalId(id, call)),
+      const entries = question.actions.map((action) =>
+        resume.find((one) => one.interruptId === approvalId(id, action.call) && isFor(action, one)),
       )
       if (!entries.some((entry) => entry?.status === 'resolved')) return undefined
       const decisions = question.actions.map((action, at) =>
@@ -179,7 +203,14 @@ export function answerTo(
       return { id, value: { decisions } }
     }
     case 'client-tool': {
-      const result = messages.findLast((one) => one.role === 'tool' && one.toolCallId === question.call.id)
+      const { call } = question
+      const made = messages.findLastIndex(
+        (one) => one.role === 'assistant' && hasCall(one.toolCalls, call.id),
+      )
+      // Providers repeat ids: a result before the call is that of an earlier one.
+      const result = messages
+        .slice(made + 1)
+        .findLast((one) => one.role === 'tool' && one.toolCallId === call.id)
       return result ? { id, value: outputOf(result) } : undefined
     }
     case 'generic': {
@@ -191,6 +222,10 @@ export function answerTo(
     default:
       return question satisfies never
   }
+}
+
+function hasCall(calls: readonly ToolCall[] = [], id: string): boolean {
+  return calls.some((call) => call.id === id)
 }
 
 const leftOpen = 'The user continued without answering.'

@@ -39,7 +39,7 @@ interface Asked {
 
 /** A client whose requests end here: runs are answered with the next of these streams, `state` is what the server keeps. */
 function chat(
-  streams: readonly (readonly Sse[])[],
+  streams: readonly (readonly Sse[] | 'lost')[],
   options: Partial<LangGraphOptions> = {},
   { state, ...more }: Partial<ChatClientOptions> & { state?: unknown } = {},
 ) {
@@ -51,6 +51,7 @@ function chat(
     if (path.endsWith('/state')) return Response.json(state ?? {}, { status: state ? 200 : 404 })
     if (path.includes('/cancel')) return new Response(null, { status: 204 })
     const events = streams[runs++] ?? []
+    if (events === 'lost') throw new TypeError('fetch failed')
     const sse = events.map(
       ([event, data], id) => `event: ${event}\r\ndata: ${JSON.stringify(data)}\r\nid: ${id}\r\n\r\n`,
     )
@@ -106,6 +107,69 @@ test('a run is asked for as useStream asks, with the options of the body, and on
   expect(bodies()[1]?.input).toMatchObject({ messages: [{ content: 'two' }] })
   expect(client.getSnapshot().messages).toMatchObject([{}, { id: 'm1' }, {}, { id: 'm2' }])
   expect(warnings).toEqual([])
+})
+
+test('an answer whose response was lost is never that to a second question about the same call', async () => {
+  const made = { id: 'm1', type: 'ai', content: '', tool_calls: [call('c1', 'ada')] }
+  const asked = (description: string) => ({
+    action_requests: [{ ...request('ada'), description }],
+    review_configs: [review('approve', 'reject')],
+  })
+  const state = {
+    values: { messages: [made] },
+    next: ['model'],
+    tasks: [{ interrupts: [{ id: 'i1', value: asked('The auditor must agree') }] }],
+  }
+  const { client, bodies } = chat(
+    [
+      [spoken('', { tool_calls: [call('c1', 'ada')] }), asking(asked('Mail to ada'))],
+      'lost',
+      [result('c1', 'sent')],
+    ],
+    {},
+    { state },
+  )
+  await client.sendMessage('one')
+  await client.addToolApprovalResponse({ id: 'i1:c1', approved: true })
+  await client.retry()
+  const commands = () => bodies().flatMap(({ command }) => (command ? [command] : []))
+  expect(commands()).toHaveLength(1)
+  expect(client.getSnapshot().pendingApprovals).toMatchObject([
+    { approval: { id: 'i1:c1', message: 'The auditor must agree' } },
+  ])
+  await client.addToolApprovalResponse({ id: 'i1:c1', approved: true })
+  expect(commands()[1]).toEqual({ resume: { i1: { decisions: [{ type: 'approve' }] } } })
+})
+
+test('a call that runs here never gets the result of an earlier one with its id', async () => {
+  const handedOut = (n: number) => ({ id: 'f:0', name: 'locate', args: { n } })
+  const ai = (n: number) => ({ id: `m${n}`, type: 'ai', content: '', tool_calls: [handedOut(n)] })
+  const state = {
+    values: { messages: [ai(1), { type: 'tool', id: 'r1', tool_call_id: 'f:0', content: 'Oslo' }, ai(2)] },
+    next: ['tools'],
+    tasks: [{ interrupts: [{ id: 'i2', value: { type: 'tool', toolCall: handedOut(2) } }] }],
+  }
+  const bodies: unknown[] = []
+  const fetch: typeof globalThis.fetch = async (_, { body } = {}) => {
+    if (body) bodies.push(body)
+    return Response.json(state)
+  }
+  const connection = langGraph({ apiUrl: 'https://a.example', assistantId: 'agent', fetch })
+  const of = (n: number) => ({
+    id: `m${n}`,
+    role: 'assistant' as const,
+    toolCalls: [
+      { id: 'f:0', type: 'function' as const, function: { name: 'locate', arguments: `{"n":${n}}` } },
+    ],
+  })
+  const earlier = { id: 'r1', role: 'tool' as const, toolCallId: 'f:0', content: 'Oslo' }
+  const tools = [{ name: 'locate', description: 'Where the person is.', parameters: {} }]
+  const input = { threadId: thread, runId: 'r', messages: [of(1), earlier, of(2)], tools, context: [] }
+  const events: unknown[] = []
+  const connect = { signal: new AbortController().signal, headers: {}, messages: [] }
+  for await (const batch of connection.connect(input, connect)) events.push(batch)
+  expect(bodies).toEqual([])
+  expect(events.flat().at(-1)).toMatchObject({ outcome: { pendingToolCallIds: ['f:0'] } })
 })
 
 test('V13 LangGraph has no place for a preview: one beside a request is left out, one in an interrupt of the graph reaches the page', async () => {

@@ -228,7 +228,7 @@ async function pipe(
   gone: AbortSignal,
   { stallTime }: FullLimits,
 ): Promise<void> {
-  response.writeHead(200, SSE_HEADERS)
+  response.writeHead(200, frames.headers ?? SSE_HEADERS)
   response.flushHeaders()
   gone.addEventListener('abort', () => frames.cancel(), { once: true })
   try {

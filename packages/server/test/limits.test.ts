@@ -5,7 +5,10 @@ import {
   handleChat,
   type Model,
   memoryLedger,
+  memoryRunLog,
+  memoryThreads,
   rejoinResponse,
+  threadResponse,
 } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { input, say, testAgent, user } from './support.js'
@@ -142,3 +145,97 @@ test.each(['runs', 'runBytes', 'arrivingBytes', 'earlyAnswers', 'earlyAnswerSize
     )
   },
 )
+
+test('a request that waits for a store counts in the share of its user', async () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const log = memoryRunLog()
+  const { agent } = testAgent(() => say('Hello'), {
+    threads: memoryThreads(),
+    runLog: {
+      begin: log.begin,
+      read: async (...given) => {
+        await opened
+        return log.read(...given)
+      },
+    },
+    limits: { arrivingBytes: { perOwner: 1_000_000, total: 4_000_000 } },
+  })
+  const post = async (threadId: string, subject = 'ann') => {
+    const body = JSON.stringify({ ...input([user('x'.repeat(200_000))]), threadId, runId: threadId })
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    const response = await handleChat(agent, request, { context: { subject } })
+    await response.text()
+    return response.status
+  }
+  const waiting = [post('a'), post('b')]
+  expect(await post('c')).toBe(429)
+  const another = post('d', 'bob')
+  open()
+  expect(await Promise.all([...waiting, another])).toEqual([200, 200, 200])
+  expect(await post('e')).toBe(200)
+})
+
+test('a run counts the stored conversation that it continues, and the largest one can always be continued', async () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const waiting: Model = {
+    id: 'test/model',
+    async *stream({ messages }) {
+      yield { type: 'text-delta', delta: 'Hello' }
+      if (JSON.stringify(messages.at(-1)).includes('wait')) await opened
+      yield { type: 'finish', reason: 'stop' }
+    },
+  }
+  const limits = { runBytes: { perOwner: 1_000_000, total: 10_000_000 } }
+  const { agent } = testAgent([], { model: waiting, threads: memoryThreads(), limits })
+  let posts = 0
+  const post = async (threadId: string, text: string) => {
+    const body = JSON.stringify({
+      ...input([{ ...user(text), id: `u${++posts}` }]),
+      threadId,
+      runId: `r${posts}`,
+    })
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    return handleChat(agent, request, { context: { subject: 'ann' } })
+  }
+  for (const thread of ['small', 'large', 'other'])
+    for (let at = 0; at < (thread === 'large' ? 4 : 2); at++)
+      await (await post(thread, 'x'.repeat(150_000))).text()
+  const alone = await post('large', 'wait')
+  expect(alone.status).toBe(200)
+  expect((await post('small', 'wait')).status).toBe(429)
+  open()
+  await alone.text()
+  expect(await (await post('small', 'Hi')).text()).toContain('RUN_FINISHED')
+})
+
+test('a long reply counts in the share of its reader until it is read, and arrives as it is', async () => {
+  const limits = { runBytes: { perOwner: 800_000, total: 10_000_000 } }
+  const { agent } = testAgent(() => say('Hello'), { threads: memoryThreads(), limits })
+  const said = `.${'\u{1f600}'.repeat(120_000)}`
+  const body = JSON.stringify(input([user(said)]))
+  const headers = { 'content-type': 'application/json' }
+  const context = { subject: 'ann' }
+  const posted = new Request('http://localhost/', { method: 'POST', headers, body })
+  expect(await (await handleChat(agent, posted, { context })).text()).toContain('RUN_FINISHED')
+  const load = (gone?: AbortSignal) =>
+    threadResponse(agent, new Request('http://localhost/?threadId=thread', { signal: gone ?? null }), {
+      context,
+    })
+  const gone = new AbortController()
+  const unread = await load(gone.signal)
+  expect([unread.status, (await load()).status]).toEqual([200, 429])
+  gone.abort()
+  await (await load()).body?.cancel()
+  const read = await load()
+  expect(read.headers.get('etag')).toMatch(/^"/)
+  expect((await read.json()).messages[0].content).toBe(said)
+  await (await load()).text()
+})

@@ -17,7 +17,15 @@ import { type AiSdkMessage, isToolPart } from '../message.js'
  * trusted as little as anything else from a client.
  */
 export function historyOf(messages: readonly AiSdkMessage[]): Message[] {
-  return toAGUIMessages(fromAiSdkMessages(messages).map(restore))
+  return toAGUIMessages(messages.flatMap(restoreSteps))
+}
+
+/** The message's own metadata goes to its first step: on each of them, a small request would become a large one. */
+function restoreSteps({ metadata, ...message }: AiSdkMessage): UIMessage[] {
+  const [first, ...others] = fromAiSdkMessages([message]).map(restore)
+  if (first === undefined) return []
+  const all = { ...without(isRecord(metadata) ? metadata : {}, 'aiSdk', 'countersign'), ...first.metadata }
+  return [{ ...first, ...(Object.keys(all).length > 0 && { metadata: all }) }, ...others]
 }
 
 /**
@@ -44,15 +52,10 @@ export function answersOf(messages: readonly AiSdkMessage[]): ResumeEntry[] {
   return [...entries.values()]
 }
 
-/** Keeps the application's own metadata; the mapping's own data is not passed to the agent. */
+/** The mapping's own data is not passed to the agent. */
 function restore(message: UIMessage): UIMessage {
-  const { metadata, ...rest } = message
-  const kept = {
-    ...without(metadata ?? {}, 'aiSdk', 'countersign'),
-    ...metadataOf(ownOfTexts(message)).metadata,
-  }
-  const more = Object.keys(kept).length > 0 ? { metadata: kept } : {}
-  return { ...rest, parts: message.parts.map(restorePart), ...more }
+  const { metadata: _, ...rest } = message
+  return { ...rest, parts: message.parts.map(restorePart), ...metadataOf(ownOfTexts(message)) }
 }
 
 function restorePart(part: MessagePart): MessagePart {

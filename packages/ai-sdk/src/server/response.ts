@@ -18,6 +18,7 @@ import {
   sseBody,
   startRun,
   subjectOf,
+  whileHeld,
 } from '@countersign/server/http-kit'
 import { type AiSdkChunk, RUN_ID_HEADER } from '../chunk.js'
 import type { AiSdkMessage, AiSdkTool } from '../message.js'
@@ -58,9 +59,10 @@ export async function handleAiSdkChat(
   const { keepAlive, ...options } = given
   try {
     const { context } = options
-    const asked = await readFrom(request, { owner: subjectOf(context)?.id, limits: agent.limits })
+    const owner = subjectOf(context)?.id
+    const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
-    const given = await inputFor(agent, asked, context)
+    const given = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
     const { events, messages, input } = await startRun(agent, given, options, request.signal)
     const messageId = agent.threads ? replyId(messages) : undefined
     const { runId } = input
@@ -113,6 +115,7 @@ export async function resumeAiSdkChat(
 ): Promise<Response> {
   checkOptions('resumeAiSdkChat', given, routeRules)
   const { context, keepAlive } = given
+  let rest: Awaited<ReturnType<typeof openReplay>>
   try {
     if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
     const query = queryOf(request.url)
@@ -124,7 +127,7 @@ export async function resumeAiSdkChat(
     const runId = query.get('runId') ?? (run?.lapsed ? undefined : run?.runId)
     const wanted =
       runId === undefined ? undefined : { threadId, runId: checkId('runId', runId, agent.limits), after: 0 }
-    const rest = wanted && (await openReplay(agent, subjectOf(context), wanted, request.signal))
+    rest = wanted && (await openReplay(agent, subjectOf(context), wanted, request.signal))
     if (rest === undefined || runId === undefined)
       return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
     const own = new Set(run?.messageIds)
@@ -136,6 +139,7 @@ export async function resumeAiSdkChat(
         : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: Number(after) }
     return toResponse(eventsOf(rest), options, request.signal)
   } catch (error) {
+    void rest?.return?.()
     const { body, ...init } = rejection(agent, error, request.signal, 'GET')
     return new Response(body, init)
   }
@@ -191,10 +195,11 @@ interface StreamOptions extends AiSdkResponseOptions {
 
 function toResponse(events: AsyncIterable<AGUIEvent>, options: StreamOptions, gone?: AbortSignal): Response {
   const frames = chunkFrames(events[Symbol.asyncIterator](), options)
+  const { runId } = options
+  // The id is whatever its client made it, and a header takes only Latin-1.
+  const headers = { ...HEADERS, ...(runId !== undefined && { [RUN_ID_HEADER]: encodeURIComponent(runId) }) }
   if (gone?.aborted) frames.cancel()
   else gone?.addEventListener('abort', frames.cancel, { once: true })
-  const { runId } = options
-  const headers = { ...HEADERS, ...(runId !== undefined && { [RUN_ID_HEADER]: runId }) }
   return new Response(sseBody(frames), { headers })
 }
 

@@ -6,9 +6,9 @@ import type { Agent } from '../run/agent.js'
 import { askedBy, wasAsked } from '../run/asked-by.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
-import { takeRun } from './quota.js'
+import { bytesHeldBy, holdMore, takeRun } from './quota.js'
 import { restFrames } from './rejoin.js'
-import { checkPost, type Route, respond } from './route.js'
+import { checkPost, type Route, respond, whileHeld } from './route.js'
 import type { ChatOptions } from './route-rules.js'
 import { readParsedInput } from './run-input.js'
 import { serveRun } from './serve-run.js'
@@ -51,6 +51,7 @@ async function chatFrames(
 ): Promise<SseFrames> {
   const { context, keepAlive = KEEP_ALIVE_MS } = options
   const { threadId, runId } = given
+  const owner = ownerOf(subjectOf(context))
   const join = async () => {
     const rest = await restFrames(agent, context, { threadId, runId, after: 0 }, gone, keepAlive)
     try {
@@ -61,13 +62,15 @@ async function chatFrames(
       throw error
     }
   }
-  const joined = agent.threads && (await join())
+  const joined = agent.threads && (await whileHeld(owner, given, agent, join))
   if (joined !== undefined) return joined
   let run: StartedRun
   try {
     run = await startRun(agent, given, options, gone)
   } catch (error) {
-    const begun = isOpenAlready(error, runId) ? await soon(join, gone) : undefined
+    const begun = isOpenAlready(error, runId)
+      ? await whileHeld(owner, given, agent, () => soon(join, gone))
+      : undefined
     if (begun !== undefined) return begun
     throw error
   }
@@ -139,6 +142,7 @@ export async function startRun(
       held = takeRun(ownerOf(holder), agent.limits, input)
     }
     thread = await agent.openThread(input, context, left.signal)
+    if (thread) holdMore(held, bytesHeldBy(thread.messages), agent.limits)
     const { events, delivered } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
     notify(
       () => waitUntil?.(delivered),

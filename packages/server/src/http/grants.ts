@@ -5,7 +5,7 @@ import { NEVER } from '../ledger/ledger.js'
 import type { Agent } from '../run/agent.js'
 import { type RunContext, subjectOf } from '../scope/run-context.js'
 import { json } from './http.js'
-import { type Route, respond } from './route.js'
+import { type Route, respond, whole } from './route.js'
 import { checkOrigin, type OriginRule } from './route-rules.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 
@@ -20,14 +20,15 @@ export const grantsRoute: Route = {
     checkOrigin(request.header('origin'), request.host, options)
     const query = queryOf(request.url)
     const threadId = checkId('threadId', query.get('threadId'), agent.limits)
-    const holder = subjectOf(await request.context())
+    const context = await request.context()
+    const holder = subjectOf(context)
     // Without a user, nobody can have approved anything for a session.
     const subject = holder?.id
     switch (request.method) {
       case 'GET': {
         if (query.has('mandate')) return json(await replay(agent, subject, threadId, query, request.gone))
         const grants = subject === undefined ? [] : await agent.grants.list(subject, threadId)
-        return json({ grants: grants.map(toSessionGrant) })
+        return whole(agent, context, json({ grants: grants.map(toSessionGrant) }), request.gone)
       }
       case 'DELETE': {
         const id = query.has('id') ? { id: checkId('id', query.get('id'), agent.limits) } : {}

@@ -6,6 +6,7 @@ export type QuotaOwner = string | undefined
 
 /** A share taken from a quota. */
 export interface Held {
+  readonly size: number
   /** Takes more, or returns some with a negative number. Returns whether there was room; if not, nothing is taken. */
   grow(size: number): boolean
   /** Returns all of it. */
@@ -28,6 +29,9 @@ class Quota {
     let held = size
     let released = false
     return {
+      get size() {
+        return held
+      },
       grow: (more) => {
         if (released || !this.#move(owner, 0, more, counts, sizes)) return false
         held += more
@@ -74,11 +78,23 @@ const earlyAnswers = new Quota()
 export function takeRun(owner: QuotaOwner, limits: FullLimits, input?: unknown): Held {
   const size = input === undefined ? 0 : bytesHeldBy(input)
   const held = runs.take(owner, size, limits.runs, limits.runBytes)
-  if (held !== undefined) return held
-  throw tooMany(
-    'too-many-runs',
-    'Too many runs are open, or they hold too much. End some, shorten the history, or send it again later.',
-  )
+  if (held === undefined) throw tooManyRuns()
+  return held
+}
+
+/**
+ * Takes more room: for the stored conversation of a run, or for a reply. The largest one fits if its owner has nothing else open.
+ *
+ * @throws CountersignError `too-many-runs`
+ */
+export function holdMore(held: Held, size: number, { runBytes }: FullLimits): void {
+  if (!held.grow(Math.min(size, Math.max(0, runBytes.perOwner - held.size)))) throw tooManyRuns()
+}
+
+function tooManyRuns() {
+  const message =
+    'Too many runs are open, or they hold too much. End some, shorten the history, or send it again later.'
+  return tooMany('too-many-runs', message)
 }
 
 /** Even a few bytes cost a connection and a promise. */
@@ -88,6 +104,12 @@ const unlimited: FullShare = { perOwner: Number.POSITIVE_INFINITY, total: Number
 /** Takes room for what arrives from a caller who may not be known yet. */
 export function takeArriving(owner: QuotaOwner, size: number, limits: FullLimits): Held | undefined {
   return arriving.take(owner, size + OVERHEAD, unlimited, limits.arrivingBytes)
+}
+
+/** Takes room for a parsed request while it waits. The largest one fits if its sender has nothing else here. */
+export function takeWaiting(owner: QuotaOwner, request: unknown, limits: FullLimits): Held | undefined {
+  const most = limits.arrivingBytes.perOwner - OVERHEAD
+  return takeArriving(owner, Math.min(bytesHeldBy(request), most), limits)
 }
 
 /** Takes room for an answer whose approval request was not made yet. */

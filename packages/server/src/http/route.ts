@@ -1,11 +1,11 @@
 import { checkOptions } from '../encoding/check-options.js'
 import type { Agent } from '../run/agent.js'
-import type { RunContext } from '../scope/run-context.js'
+import { type RunContext, subjectOf } from '../scope/run-context.js'
 import { type Arrival, checkRequest, type Rejection, readText, rejection, tooManyBodies } from './http.js'
-import { bytesHeldBy, type QuotaOwner, takeArriving } from './quota.js'
+import { holdMore, type QuotaOwner, takeRun, takeWaiting } from './quota.js'
 import { type RouteOptions, routeRules } from './route-rules.js'
 import { parseBody } from './run-input.js'
-import { SSE_HEADERS, type SseFrames, sseBody } from './sse.js'
+import { PIECE, piecesOf, SSE_HEADERS, type SseFrames, sseBody } from './sse.js'
 
 /** A request, whatever kind of server received it. */
 export interface Incoming {
@@ -64,9 +64,29 @@ export async function respond(
       parseBody(await readText(request.body?.getReader(), arrival), arrival.limits),
   }
   const served = await answer(route, agent, incoming, options)
-  if ('next' in served) return new Response(sseBody(served), { headers: SSE_HEADERS })
+  if ('next' in served) return new Response(sseBody(served), { headers: served.headers ?? SSE_HEADERS })
   const { body, ...init } = served
   return new Response(body, init)
+}
+
+/** A reply of any length: a long one counts in its reader's share until it is sent. */
+export function whole(
+  { limits }: Agent,
+  context: RunContext | undefined,
+  { body, headers }: Rejection,
+  gone: AbortSignal,
+): SseFrames | Reply {
+  if (body.length <= PIECE) return { status: 200, body, headers }
+  const held = takeRun(subjectOf(context)?.id, limits)
+  try {
+    holdMore(held, 2 * body.length, limits)
+  } catch (error) {
+    held.release()
+    throw error
+  }
+  if (gone.aborted) held.release()
+  gone.addEventListener('abort', held.release, { once: true })
+  return piecesOf(body, headers, held.release)
 }
 
 /** A reply that only says that there is nothing to say. */
@@ -77,14 +97,14 @@ export function checkPost({ method, header }: Incoming, { limits }: Agent): void
   checkRequest(method, header('content-type'), header('content-length'), limits)
 }
 
-/** Does work with what a request brought, which counts in its sender's share meanwhile. */
+/** Does work with what a request brought, which counts in its sender's share meanwhile: a store may take its time. */
 export async function whileHeld<T>(
   owner: QuotaOwner,
   brought: unknown,
   { limits }: Agent,
   work: () => Promise<T>,
 ): Promise<T> {
-  const held = takeArriving(owner, bytesHeldBy(brought), limits)
+  const held = takeWaiting(owner, brought, limits)
   if (held === undefined) throw tooManyBodies()
   return work().finally(held.release)
 }

@@ -10,7 +10,7 @@ import { type Holder, newSocket, ownerOf, type RunContext, runKey, subjectOf } f
 import { deliverAnswers, readLiveAnswers } from './answer.js'
 import { Arriving, type Wire } from './arriving.js'
 import { describeRejection } from './http.js'
-import { bytesHeldBy, takeRun } from './quota.js'
+import { bytesHeldBy, holdMore, takeRun } from './quota.js'
 import { readersOf } from './readers.js'
 import { openReplay, readRejoin } from './rejoin.js'
 import { checkOrigin, handlerRules, type OriginRule } from './route-rules.js'
@@ -291,6 +291,7 @@ class Peer {
     let thread: OpenThread | undefined
     try {
       thread = await this.agent.openThread(input, context, left.signal)
+      if (thread) holdMore(held, bytesHeldBy(thread.messages), this.agent.limits)
       const options = { context, holder, live: true, goOnFor, held, thread }
       const { events, stop } = serveRun(this.agent, input, options)
       run.stop = stop

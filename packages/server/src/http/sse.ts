@@ -13,6 +13,8 @@ export const KEEP_ALIVE_MS = 15_000
 
 /** The text of an event stream, one or several frames at a time, as fast as it is read. */
 export interface SseFrames {
+  /** Default {@link SSE_HEADERS}. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The next frames; a comment before a silence becomes too long, so that proxies keep the connection. Undefined at the end. */
   next(): Promise<string | undefined>
   /** The reader has gone. */
@@ -86,6 +88,31 @@ export function framesOf<T>(
       // An application's iterator may throw when it is closed, and nobody is left to handle that.
       Promise.resolve(items.return?.()).catch(() => {})
     },
+  }
+}
+
+/** UTF-16 units of a piece of a reply. */
+export const PIECE = 64 * 1024
+
+/** A text in pieces, so that a reader who takes none is noticed. `done` is called once it was read, or its reader has gone. */
+export function piecesOf(
+  text: string,
+  headers: Readonly<Record<string, string>>,
+  done: () => void,
+): SseFrames {
+  let at = 0
+  return {
+    headers,
+    async next() {
+      const from = at
+      at += PIECE
+      // Not between the halves of a character.
+      if (/^[\ud800-\udbff]/.test(text.slice(at - 1, at))) at++
+      if (from < text.length) return text.slice(from, at)
+      done()
+      return undefined
+    },
+    cancel: done,
   }
 }
 

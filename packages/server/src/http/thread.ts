@@ -3,11 +3,12 @@ import { type LoadedThread, type OpenRun, readThread, threadsOf } from '../conve
 import { sha256 } from '../encoding/bytes.js'
 import type { Agent } from '../run/agent.js'
 import { type RunContext, runKey, subjectOf } from '../scope/run-context.js'
-import { json, rejectionOf } from './http.js'
+import { json, type Rejection, rejectionOf } from './http.js'
 import { stopNow } from './readers.js'
 import { rejoinRoute, type ThreadOptions } from './rejoin.js'
-import { nothing, type Reply, type Route, respond } from './route.js'
+import { nothing, type Reply, type Route, respond, whole } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
+import type { SseFrames } from './sse.js'
 
 /**
  * Responds to a GET with `threadId` in the query with `{ threadId, version, title, createdAt, messages, run, usage }`: the conversation as AG-UI messages,
@@ -44,19 +45,23 @@ export const threadRoute: Route = {
     const query = queryOf(request.url)
     if (method === 'GET' && query.has('runId')) return rejoinRoute.serve(agent, request, options)
     const context = await request.context()
-    if (method === 'GET' && !query.has('threadId')) return json(await listThreads(agent, query, context))
+    const reply = (found: Rejection) => whole(agent, context, found, request.gone)
+    if (method === 'GET' && !query.has('threadId'))
+      return reply(json(await listThreads(agent, query, context)))
     const id = (name: string) => checkId(name, query.get(name), agent.limits)
     const threadId = id('threadId')
     switch (method) {
       case 'GET':
-        return sendThread(agent, threadId, query, request.header('if-none-match'), context)
+        return sendThread(agent, threadId, query, request.header('if-none-match'), context, reply)
       case 'PATCH': {
         if (query.has('messageId')) {
           await agent.showVersion({ threadId, messageId: id('messageId') }, context, request.gone)
-          return sendThread(agent, threadId, query, undefined, context)
+          return sendThread(agent, threadId, query, undefined, context, reply)
         }
-        const body = await request.readBody({ owner: subjectOf(context)?.id, limits: agent.limits })
-        return (await renameThread(agent, threadId, body, context)) ? nothing : unknownThread()
+        // Nothing else of the body is kept while the store is waited for.
+        const title = titleIn(await request.readBody({ owner: subjectOf(context)?.id, limits: agent.limits }))
+        const key = { owner: context?.subject ?? null, threadId }
+        return (await threadsOf(agent).rename(key, title)) ? nothing : unknownThread()
       }
       case 'DELETE':
         if (query.has('runId')) stopRun(threadId, id('runId'), context)
@@ -78,7 +83,8 @@ async function sendThread(
   query: URLSearchParams,
   known: string | undefined,
   context: RunContext | undefined,
-): Promise<Reply> {
+  reply: (found: Rejection) => SseFrames | Reply,
+): Promise<SseFrames | Reply> {
   const threads = threadsOf(agent)
   const key = { owner: context?.subject ?? null, threadId }
   if (known !== undefined) {
@@ -89,7 +95,7 @@ async function sendThread(
   }
   const thread = await readThread(threads, key, readSince(query.get('since')))
   if (thread === undefined) return query.get('unknown') === '204' ? nothing : unknownThread()
-  return json(thread, { 'cache-control': 'private, no-cache', etag: await tagOf(thread) })
+  return reply(json(thread, { 'cache-control': 'private, no-cache', etag: await tagOf(thread) }))
 }
 
 function readSince(text: string | null): number | undefined {
@@ -142,17 +148,10 @@ async function listThreads(
   }
 }
 
-/** Sets the title in `body`. `false`: this user has no such conversation. */
-function renameThread(
-  agent: Agent,
-  threadId: string,
-  body: unknown,
-  context: RunContext | undefined,
-): Promise<boolean> {
+function titleIn(body: unknown): string {
   const title = isRecord(body) ? body.title : undefined
-  if (typeof title !== 'string' || title.length > MAX_TITLE)
-    throw invalid(`\`title\` must be a text of at most ${MAX_TITLE} characters.`)
-  return threadsOf(agent).rename({ owner: context?.subject ?? null, threadId }, title)
+  if (typeof title === 'string' && title.length <= MAX_TITLE) return title
+  throw invalid(`\`title\` must be a text of at most ${MAX_TITLE} characters.`)
 }
 
 /** Removes a conversation, and revokes what was approved for its session. A run that is open loses it, and ends. */

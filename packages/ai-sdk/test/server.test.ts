@@ -1,0 +1,89 @@
+import { handleAiSdkChat, readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
+import { createAgent, handleChat, memoryLedger, memoryThreads } from '@countersign/server'
+import { expect, test } from 'vitest'
+
+test('the metadata of a message is taken once, however many steps it has', () => {
+  const steps = Array.from({ length: 500 }, () => [
+    { type: 'step-start' },
+    { type: 'text', text: 'a' },
+  ]).flat()
+  const metadata = { of: Array.from({ length: 500 }, () => 0), aiSdk: 'no', countersign: 'no' }
+  const message = { id: 'a', role: 'assistant', metadata, parts: steps }
+  const body = { id: 'chat', messages: [message, { ...message, id: 'b', metadata: 'text' }] }
+  const { messages } = readAiSdkBody(body).input
+  expect(messages).toHaveLength(1000)
+  expect(messages[0]).toMatchObject({ id: 'a', metadata: { of: metadata.of } })
+  expect(messages.flatMap((one) => (one.metadata ? [one.metadata] : []))).toEqual([{ of: metadata.of }])
+})
+
+test('a run is resumed whatever characters its id has, and a reader who leaves gives its share back', async () => {
+  const agent = createAgent({
+    model: {
+      id: 'test/model',
+      async *stream(_, { signal }) {
+        yield { type: 'text-delta', delta: 'Hello' }
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      },
+    },
+    threads: memoryThreads(),
+    limits: { runs: { perOwner: 2, total: 4 } },
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+    warn: () => {},
+  })
+  const context = { subject: 'ann' }
+  const messages = [{ id: 'u1', role: 'user', content: 'Hi' }]
+  const body = JSON.stringify({ threadId: 't', runId: 'запуск 1', messages, tools: [], context: [] })
+  const headers = { 'content-type': 'application/json' }
+  const posted = new Request('http://localhost/', { method: 'POST', headers, body })
+  const run = await handleChat(agent, posted, { context })
+  const reader = run.body?.getReader()
+  await reader?.read()
+  for (let at = 0; at < 5; at++) {
+    const resumed = await resumeAiSdkChat(agent, new Request('http://localhost/t/stream'), { context })
+    expect([resumed.status, resumed.headers.get('x-countersign-run-id')]).toEqual([
+      200,
+      encodeURIComponent('запуск 1'),
+    ])
+    await resumed.body?.cancel()
+  }
+  await reader?.cancel()
+})
+
+test('a request that waits for the stored conversation counts in the share of its user', async () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const threads = memoryThreads()
+  const load = threads.load
+  threads.load = async (...given) => {
+    await opened
+    return load(...given)
+  }
+  const agent = createAgent({
+    model: {
+      id: 'test/model',
+      async *stream() {
+        yield { type: 'text-delta', delta: 'Hello' }
+        yield { type: 'finish', reason: 'stop' }
+      },
+    },
+    threads,
+    limits: { arrivingBytes: { perOwner: 1_000_000, total: 4_000_000 } },
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+    warn: () => {},
+  })
+  const post = async (id: string) => {
+    const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'x'.repeat(100_000) }] }
+    const body = JSON.stringify({ id, messages: [message], trigger: 'submit-message', messageId: 'u1' })
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    const response = await handleAiSdkChat(agent, request, { context: { subject: 'ann' } })
+    await response.text()
+    return response.status
+  }
+  const waiting = [post('a'), post('b'), post('c'), post('d')]
+  expect(await post('e')).toBe(429)
+  open()
+  expect(await Promise.all(waiting)).toEqual([200, 200, 200, 200])
+})
