@@ -141,6 +141,7 @@ export function withUnsent(
   const waiting = later.map((message) => ({ id: message.id, message, visible: [] }))
   const last = thread.messages[thread.before - 1]
   const failure = unsent?.error
+  const from: ThreadRecord['from'] = [messages.length, messages.at(-1)?.parts.length ?? 0]
   return {
     version: 1,
     messages: [...messages, ...failed],
@@ -154,6 +155,8 @@ export function withUnsent(
       from: [messages.length + failed.length, 1],
       ...(failure && { error: failure }),
     }),
+    // An answer that waits for `retry`, as before the reload.
+    ...(failed.length === 0 && thread.run === 'none' && used.size > 0 && failure && { from, error: failure }),
     ...(thread.run === 'cut' && { from: [thread.before, last?.parts.length ?? 0] }),
     ...(unsent?.state !== undefined && { state: unsent.state }),
   }
