@@ -245,6 +245,15 @@ test('every package is ready to be published with provenance, says what it is, a
   }
 })
 
+test('a page that opens a stored conversation without a framework also attaches its client, or nothing would be loaded', () => {
+  const opened = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => /new ChatClient\(\{[^}]*\.\.\.(?:serverThreads\(|threads\b)/.test(code))
+  expect(opened.length).toBeGreaterThan(1)
+  const idle = opened.filter(({ code }) => !/\.(?:attach|sendMessage)\(/.test(code))
+  expect(idle.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
 test('the README of every package has its name, how to install it, and an example', () => {
   for (const { name } of manifests) {
     const page = `packages/${name.slice('@countersign/'.length)}/README.md`

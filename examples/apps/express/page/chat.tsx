@@ -14,7 +14,7 @@ const textOf = (parts: Turn['parts']) =>
     .join('\n')
 
 export function Chat({ user, threadId }: { user: string; threadId: string }) {
-  // What is not sent yet is kept in this browser, for each user apart.
+  // What is not sent yet is kept in this browser, separately for each user.
   const [threads] = useState(() =>
     serverThreads('/api/chat', { local: webStorage({ prefix: `unsent:${user}:` }) }),
   )

@@ -1,4 +1,4 @@
-// A page without a framework: it draws the conversation anew whenever it changes.
+// A page without a framework: it redraws the conversation whenever it changes.
 import {
   type ApprovalView,
   approvalView,
