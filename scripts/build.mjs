@@ -1,11 +1,16 @@
 // `pnpm run build`: JavaScript and types of all packages, then the example programs and pages.
 // `pnpm run build react`: only what the demo with that page needs, without types.
 import { join } from 'node:path'
+import { readArguments } from './arguments.mjs'
 import { buildPackages, buildProgram } from './build-packages.mjs'
 import { root } from './packages.mjs'
 import { ended, start } from './run.mjs'
 
 const pages = ['react', 'solid', 'vue', 'svelte']
+const { values, positionals: asked } = readArguments('build', {
+  options: { verbose: { type: 'boolean' } },
+  words: pages,
+})
 const programs = ['server', 'mcp-server', 'terminal', 'recipes']
 
 async function node(cwd, ...args) {
@@ -15,16 +20,12 @@ async function node(cwd, ...args) {
   const status = await ended(child)
   const text = Buffer.concat(output).toString()
   if (status !== 0) throw new Error(`${args.join(' ')} failed in ${cwd}:\n${text}`)
-  if (process.argv.includes('--verbose')) process.stdout.write(text)
+  if (values.verbose) process.stdout.write(text)
 }
 
 const buildPage = (name) =>
   node(join(root, 'examples', name), 'node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn')
 
-const asked = process.argv.slice(2).filter((argument) => !argument.startsWith('-'))
-const unknown = asked.filter((name) => !pages.includes(name))
-if (unknown.length > 0)
-  throw new Error(`There is no page in ${unknown.join(', ')}. There are: ${pages.join(', ')}.`)
 const demoOnly = asked.length > 0
 
 try {

@@ -3,8 +3,11 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readArguments } from './arguments.mjs'
+import { pnpm } from './install.mjs'
 import { capture, ended, start } from './run.mjs'
 
+readArguments('packages')
 const root = `${import.meta.dirname}/..`
 /** Packages without CommonJS, because their framework or the types of their SDK have none. */
 const modulesOnly = /countersign-(solid|svelte|google|mcp)-/
@@ -17,13 +20,14 @@ async function run(command, ...args) {
 }
 
 try {
-  await run('pnpm', ...everyPackage, 'pack', '--pack-destination', folder)
+  await run(...pnpm(...everyPackage, 'pack', '--pack-destination', folder))
   for (const tarball of readdirSync(folder).map((file) => join(folder, file))) {
     // node10 ignores `exports`, and no supported version of Node resolves that way
     await run('attw', tarball, '--profile', modulesOnly.test(tarball) ? 'esm-only' : 'node16')
   }
   const dryRun = ['publish', '--dry-run', '--no-git-checks']
-  const { status, output } = await capture('pnpm', [...everyPackage, ...dryRun], { cwd: root })
+  const [command, ...args] = pnpm(...everyPackage, ...dryRun)
+  const { status, output } = await capture(command, args, { cwd: root })
   console.log(status === 0 ? output.match(/^\+ .*$/gm)?.join('\n') : output)
   if (status !== 0) sound = false
 } finally {

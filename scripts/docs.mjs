@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Application } from 'typedoc'
 import { build, createServer } from 'vitepress'
+import { readArguments } from './arguments.mjs'
 import { entriesOf, packages, root } from './packages.mjs'
 import { deadLinks } from './site-links.mjs'
 
@@ -49,7 +50,7 @@ async function writeReference() {
   await app.generateOutputs(project)
 }
 
-const [command] = process.argv.slice(2)
+const [command] = readArguments('docs', { words: ['serve'] }).positionals
 await writeReference()
 if (command === 'serve') {
   const server = await createServer(docs)

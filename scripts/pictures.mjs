@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { chromium } from 'playwright-core'
 import { animatedWebp } from './animated-webp.mjs'
+import { readArguments } from './arguments.mjs'
 import { findChromium } from './chromium.mjs'
 
 const root = join(import.meta.dirname, '..')
@@ -241,6 +242,8 @@ async function takeAnimation(browser) {
   })
 }
 
+const every = [...Object.keys(stills), 'conversation']
+const { positionals: wanted } = readArguments('pictures', { words: every })
 mkdirSync(images, { recursive: true })
 const browser = await chromium.launch({
   executablePath: findChromium(),
@@ -255,7 +258,6 @@ const browser = await chromium.launch({
   ],
 })
 try {
-  const wanted = process.argv.slice(2)
   const isWanted = (name) => wanted.length === 0 || wanted.includes(name)
   await takeStills(browser, Object.keys(stills).filter(isWanted))
   if (isWanted('conversation')) await takeAnimation(browser)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
+import { readArguments } from './arguments.mjs'
 import { packages, root } from './packages.mjs'
 
 const client = { client: '{ ChatClient, fetchServerSentEvents }' }
@@ -169,4 +170,7 @@ async function main() {
   printInstallSizes()
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) await main()
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  readArguments('size')
+  await main()
+}

@@ -4,17 +4,19 @@ import './requirements.mjs'
 const { createHash } = await import('node:crypto')
 const { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } = await import('node:fs')
 const { join } = await import('node:path')
+const { readArguments } = await import('./arguments.mjs')
 const { install } = await import('./install.mjs')
 const { capture, runGroup, since } = await import('./run.mjs')
 
 const root = join(import.meta.dirname, '..')
 const pages = ['react', 'solid', 'vue', 'svelte']
-const words = process.argv.slice(2)
-const verbose = words.includes('--verbose')
-const [page = 'react', ...more] = words.filter((word) => word !== '--verbose' && word !== '--')
-
-if (!pages.includes(page) || more.length > 0)
-  fail(`npm start takes the name of one page (${pages.join(', ')}) and --verbose, not "${words.join(' ')}".`)
+const { values, positionals } = readArguments('start', {
+  options: { verbose: { type: 'boolean' } },
+  words: pages,
+})
+const { verbose } = values
+const [page = 'react', ...more] = positionals
+if (more.length > 0) fail(`npm start takes one page, not ${positionals.length}.`)
 
 function fail(message) {
   console.error(message)

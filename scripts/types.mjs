@@ -1,6 +1,7 @@
 // Checks all sources and tests, and writes the declarations of the packages.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { readArguments } from './arguments.mjs'
 import { offersCommonJs, packages, root } from './packages.mjs'
 import { tsc } from './tsc.mjs'
 
@@ -23,6 +24,7 @@ function place(one) {
   }
 }
 
+const { values } = readArguments('types', { options: { pages: { type: 'boolean' } } })
 rmSync(written, { recursive: true, force: true })
 const runs = await Promise.all([tsc('-p', 'tsconfig.json'), tsc('-p', 'tsconfig.declarations.json')])
 for (const one of packages) place(one)
@@ -31,3 +33,4 @@ for (const { status, output } of runs)
     console.error(output)
     process.exitCode = 1
   }
+if (values.pages && !process.exitCode) await import('./check-pages.mjs')

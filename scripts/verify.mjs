@@ -2,13 +2,14 @@
 // them. Prints one line per step with its time, and the whole output of a step that fails; the last line counts the tests.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { readArguments } from './arguments.mjs'
 import { findChromium } from './chromium.mjs'
 import { root } from './packages.mjs'
 import { findPostgres } from './postgres.mjs'
 import { findRedisServer } from './redis.mjs'
 import { capture, ended, since, start } from './run.mjs'
 
-const full = process.argv.includes('--full')
+const { full } = readArguments('verify', { options: { full: { type: 'boolean' } } }).values
 if (full) process.env.TEST_FULL = '1'
 process.env.TEST_BUILT = '1'
 const results = join(root, '.countersign/tests.json')

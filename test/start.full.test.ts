@@ -69,6 +69,6 @@ test('F46 a port that is in use is said, and the next free one is taken', async 
 
 test('F46 a page that there is not is named, with those there are', async () => {
   expect((await start('angular')).join('\n')).toContain(
-    'takes the name of one page (react, solid, vue, svelte)',
+    'There is no "angular". Usage: npm run start -- [react|solid|vue|svelte]',
   )
 })

@@ -5,8 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { given } from '../../scripts/arguments.mjs'
+import { readArguments } from '../../scripts/arguments.mjs'
 import { findPostgres } from '../../scripts/postgres.mjs'
 import { ended, start } from '../../scripts/run.mjs'
 import { countSection, coverageByFolder, coverageRow, inRanges, statedBy } from './count.mjs'
@@ -23,8 +22,7 @@ const approvalCode = [
   'packages/client/src/{approval-queue,approval-view}.ts',
 ]
 
-const { values } = parseArgs({
-  args: given,
+const { values } = readArguments('acceptance', {
   options: { results: { type: 'string' }, coverage: { type: 'string' }, bench: { type: 'string' } },
 })
 if (values.results === undefined) await runTests()

@@ -18,8 +18,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
+import { readArguments } from '../../scripts/arguments.mjs'
 import { findChromium } from '../../scripts/chromium.mjs'
 import { packages, root } from '../../scripts/packages.mjs'
 import { since } from '../../scripts/run.mjs'
@@ -27,17 +27,12 @@ import { committedLock, lockWithTarballs, withTarballs } from './lock.mjs'
 import { packAll } from './packed.mjs'
 import { useApp } from './use-app.mjs'
 
-const { values: options, positionals: asked } = parseArgs({
-  allowPositionals: true,
-  options: { pictures: { type: 'string' }, keep: { type: 'boolean' }, lock: { type: 'boolean' } },
-})
 const sources = join(root, 'examples/apps')
 const all = readdirSync(sources).filter((name) => existsSync(join(sources, name, 'package.json')))
-const unknown = asked.filter((name) => !all.includes(name))
-if (unknown.length > 0) {
-  console.error(`There is no application "${unknown.join('", "')}". There are: ${all.join(', ')}.`)
-  process.exit(1)
-}
+const { values: options, positionals: asked } = readArguments('apps', {
+  options: { pictures: { type: 'string' }, keep: { type: 'boolean' }, lock: { type: 'boolean' } },
+  words: all,
+})
 
 const home = mkdtempSync(join(tmpdir(), 'countersign-apps-'))
 const running = new Set()

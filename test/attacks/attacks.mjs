@@ -2,24 +2,22 @@
 // `npm run attacks [-- <part of a name or of a family's> --ledger file|redis|postgres]`: against another ledger than the one in memory they are played
 // once, with all checks in place.
 import { rmSync } from 'node:fs'
-import { parseArgs } from 'node:util'
-import { given } from '../../scripts/arguments.mjs'
+import { fail, readArguments } from '../../scripts/arguments.mjs'
 import { buildServer, folder, misplaced } from './build.mjs'
 import { checks, editsOf } from './checks.mjs'
 import { families } from './families.mjs'
 import { ledgersOf } from './ledgers.mjs'
 import { codeOf, play } from './play.mjs'
 
-const { values, positionals } = parseArgs({
-  args: given,
+const { values, positionals } = readArguments('attacks', {
   options: { ledger: { type: 'string', default: 'memory' } },
-  allowPositionals: true,
+  words: 'PART OF A NAME',
 })
 const only = positionals[0] ?? ''
 const chosen = families.flatMap(({ family, attacks }) =>
   attacks.filter(({ name }) => `${family}: ${name}`.includes(only)).map((attack) => ({ family, ...attack })),
 )
-if (chosen.length === 0) throw new Error(`No attack and no family has "${only}" in its name.`)
+if (chosen.length === 0) fail(`No attack and no family has "${only}" in its name.`)
 const names = chosen.map(({ name }) => name)
 const twice = names.find((name, index) => names.indexOf(name) < index)
 if (twice !== undefined) throw new Error(`Two attacks are named "${twice}".`)

@@ -54,10 +54,6 @@ test('contenders take turns, and each is run at least five times after the warm-
   for (const { runs } of points) expect(runs).toBeGreaterThanOrEqual(5)
 })
 
-test('an unknown workload is named, with those there are', async () => {
-  await expect(main(['--only', 'w1,w99'])).rejects.toThrow(/w99.*There are cold, collected, w1/)
-})
-
 test('every workload that needs no quiet machine runs, is checked and prints its table', async () => {
   const printed: string[] = []
   const names = full

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { dirname, join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { fail, given, readArguments } from '../../scripts/arguments.mjs'
 import { buildChanged } from './build.mjs'
 import { judge } from './claims.mjs'
 import { markdown, number, plain } from './report.mjs'
@@ -185,12 +185,12 @@ const once = { runs: 1, mostRuns: 1, warmup: 0 }
 
 /** Runs what `args` ask for; `write` is where it prints, `scale` overrules `--quick`. */
 export async function main(args, { write = console.log, scale } = {}) {
-  const { values } = parseArgs({ args, options })
+  const { values } = readArguments('bench', { args, options })
   const wanted = values.only?.split(',')
   const unknown = wanted?.filter((name) => !(name in workloads)) ?? []
   if (unknown.length > 0) {
     const known = Object.keys(workloads).join(', ')
-    throw new Error(`--only names unknown workloads: ${unknown.join(', ')}. There are ${known}.`)
+    fail(`--only names unknown workloads: ${unknown.join(', ')}. There are ${known}.`)
   }
   if (!values['no-build']) await buildChanged(write)
   const size = scale ?? (values.quick ? 'quick' : 'full')
@@ -244,4 +244,4 @@ async function keep(file, results) {
   await writeFile(file, `${JSON.stringify(results, null, 2)}\n`)
 }
 
-if (process.argv[1] === import.meta.filename) await main(process.argv.slice(2))
+if (process.argv[1] === import.meta.filename) await main(given)

@@ -6,29 +6,24 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { parseArgs } from 'node:util'
-import { given } from '../../scripts/arguments.mjs'
+import { fail, readArguments } from '../../scripts/arguments.mjs'
 import { bundleForNode } from '../../scripts/bundle.mjs'
 import { postgresForTests } from '../../scripts/postgres.mjs'
 import { redisForTests } from '../../scripts/redis.mjs'
 
-const { values } = parseArgs({
-  args: given,
+const { values } = readArguments('chaos', {
   options: {
-    calls: { type: 'string', default: '1000' },
+    calls: { type: 'number', default: 1000 },
     ledger: { type: 'string' },
-    seed: { type: 'string' },
+    seed: { type: 'number' },
   },
 })
-const calls = Number(values.calls)
-const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
+const { calls, seed = Date.now() % 1_000_000_000 } = values
 const all = ['file', 'redis', 'sqlite', 'postgres']
 const kinds = values.ledger === undefined ? all : [values.ledger]
-if (!Number.isInteger(calls) || calls < 1)
-  throw new Error(`--calls must be a positive integer, not ${values.calls}.`)
-if (!Number.isInteger(seed)) throw new Error(`--seed must be an integer, not ${values.seed}.`)
+if (calls < 1) fail('--calls must be at least 1.')
 if (kinds.some((kind) => ![...all, 'stateless'].includes(kind)))
-  throw new Error(`--ledger must be one of ${all.join(', ')}.`)
+  fail(`--ledger must be one of ${all.join(', ')}, not ${values.ledger}.`)
 
 const root = resolve(import.meta.dirname, '../..')
 const folder = await mkdtemp(join(tmpdir(), 'countersign-chaos-'))

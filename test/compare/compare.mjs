@@ -3,21 +3,21 @@
 // `--check` fails where the page says something else.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { given } from '../../scripts/arguments.mjs'
+import { fail, readArguments } from '../../scripts/arguments.mjs'
 import { printCell, readTables, replaceTables } from './report.mjs'
 import { cells, playCells } from './run.mjs'
 
 const file = join(import.meta.dirname, '../../docs/compare.md')
-const { values } = parseArgs({
-  args: given,
+const { values } = readArguments('compare', {
   options: { only: { type: 'string' }, check: { type: 'boolean', default: false } },
 })
 const { only, check } = values
 const wanted = cells.filter((name) => only === undefined || name === only || name.split('/')[0] === only)
 if (wanted.length === 0) {
-  console.error(`There is no cell ${only}. The cells are:\n${cells.join('\n')}`)
-  process.exit(1)
+  const [columns, rows] = [0, 1].map((at) =>
+    [...new Set(cells.map((name) => name.split('/')[at]))].join(', '),
+  )
+  fail(`There is no cell ${only}. The columns are ${columns}; the rows are ${rows}.`)
 }
 
 const words = await playCells(wanted, (cell) =>

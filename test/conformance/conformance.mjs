@@ -1,11 +1,15 @@
 // Runs AG-UI's conformance streams through the built client and prints how many are as expected, and every difference with the clause
 // that allows it. `npm run conformance [-- FOLDER]`; default: the copy of the corpus beside this file, then our own fixtures.
+import { existsSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { PROTOCOL_VERSION } from '@countersign/core'
+import { fail, readArguments } from '../../scripts/arguments.mjs'
 import { runFixture } from './ag-ui-driver.mjs'
 import { judge, loadFixtures, versionClause } from './judge.mjs'
 
-const folders = process.argv[2] ? [resolve(process.argv[2])] : ['fixtures', 'ours/fixtures'].map(beside)
+const [asked] = readArguments('conformance', { words: 'FOLDER' }).positionals
+const folders = asked ? [resolve(asked)] : ['fixtures', 'ours/fixtures'].map(beside)
+for (const folder of folders) if (!existsSync(folder)) fail(`There is no folder ${folder}.`)
 const all = []
 for (const folder of folders) all.push(await run(folder))
 process.exitCode = all.every(Boolean) ? 0 : 1
@@ -30,7 +34,7 @@ async function run(folder) {
   for (const one of played) if (one.differences.length > 0) printDifferences(one)
   const versions = fixtures.filter(({ versionRead }) => versionRead)
   if (versions.length > 0) printVersions(versions)
-  const of = process.argv[2] ? '' : ` (${relative(import.meta.dirname, folder)})`
+  const of = asked ? '' : ` (${relative(import.meta.dirname, folder)})`
   console.log(`\n${passed.length} of ${played.length} pass; ${literal.length} of them to the letter.${of}`)
   return passed.length === played.length
 }

@@ -245,6 +245,25 @@ test('every package is ready to be published with provenance, says what it is, a
   }
 })
 
+test('a page that opens a stored conversation without a framework also attaches its client, or nothing would be loaded', () => {
+  const opened = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => /new ChatClient\(\{[^}]*\.\.\.(?:serverThreads\(|threads\b)/.test(code))
+  expect(opened.length).toBeGreaterThan(1)
+  const idle = opened.filter(({ code }) => !/\.(?:attach|sendMessage)\(/.test(code))
+  expect(idle.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('a page of an application that says that an answer is kept also has a button that sends it again', () => {
+  const shown = allPages()
+    .filter((page) => page.startsWith('docs/'))
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('serverThreads(') && code.includes('nextStep('))
+  expect(shown.length).toBeGreaterThan(5)
+  const without = shown.filter(({ code }) => !code.includes("nextStep(part)?.next === 'retry'"))
+  expect(without.map(({ page, file }) => `${page}: ${file}`)).toEqual([])
+})
+
 test('the README of every package has its name, how to install it, and an example', () => {
   for (const { name } of manifests) {
     const page = `packages/${name.slice('@countersign/'.length)}/README.md`

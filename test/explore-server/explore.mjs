@@ -1,25 +1,23 @@
 // Plays the server through every timeline of models.mjs and through random longer ones; with --mutations also with each guard broken.
 //   node test/explore-server/explore.mjs [--seed N] [--random N] [--only TEXT] [--mutations]
 import { rmSync } from 'node:fs'
-import { parseArgs } from 'node:util'
-import { given } from '../../scripts/arguments.mjs'
+import { fail, readArguments } from '../../scripts/arguments.mjs'
 import { buildServer, folder } from '../attacks/build.mjs'
 import { everything, models } from './models.mjs'
 import { mutants } from './mutants.mjs'
 import { exhaust, wander } from './search.mjs'
 
-const { values } = parseArgs({
-  args: given,
+const { values } = readArguments('explore:server', {
   options: {
-    seed: { type: 'string' },
-    random: { type: 'string', default: '3000' },
+    seed: { type: 'number' },
+    random: { type: 'number', default: 3000 },
     only: { type: 'string', default: '' },
-    most: { type: 'string' },
+    most: { type: 'number' },
     mutations: { type: 'boolean', default: false },
   },
 })
-const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
-const most = values.most === undefined ? undefined : Number(values.most)
+const { seed = Date.now() % 1_000_000_000, most } = values
+if (!models.some(({ name }) => name.includes(values.only))) fail(`No model has "${values.only}" in its name.`)
 let failures = 0
 
 async function whole() {
@@ -41,10 +39,10 @@ async function whole() {
   console.log(
     `exhaustive: ${totals.timelines} timelines to their end, ${totals.played} played, ${totals.states} states`,
   )
-  if (Number(values.random) === 0) return
+  if (values.random === 0) return
   const { played, timelines, states, failure, reached } = await wander(server, everything, {
     seed,
-    timelines: Number(values.random),
+    timelines: values.random,
   })
   console.log(`random: ${timelines} distinct timelines of ${played} played, ${states} states, seed ${seed}`)
   for (const [what, times] of Object.entries(reached ?? {})) console.log(`random: ${times} ${what}`)

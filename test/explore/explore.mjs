@@ -2,32 +2,31 @@
 //   node test/explore/explore.mjs [--seed N] [--random N] [--only TEXT] [--verbose]
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { given } from '../../scripts/arguments.mjs'
+import { fail, readArguments } from '../../scripts/arguments.mjs'
 import { bundleForNode } from '../../scripts/bundle.mjs'
 import { everything } from './models.mjs'
 
-const { values } = parseArgs({
-  args: given,
+const { values } = readArguments('explore', {
   options: {
-    seed: { type: 'string' },
-    random: { type: 'string', default: '12000' },
+    seed: { type: 'number' },
+    random: { type: 'number', default: 12_000 },
     only: { type: 'string', default: '' },
     verbose: { type: 'boolean', default: false },
   },
 })
-const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed)
+const { seed = Date.now() % 1_000_000_000 } = values
 const share = 2000
 const root = join(import.meta.dirname, '../..')
 
 const models = everything.flatMap(({ name }, index) =>
   name.includes(values.only) ? [{ kind: 'model', name, index }] : [],
 )
-const random = Array.from({ length: Math.ceil(Number(values.random) / share) }, (_, index) => ({
+if (models.length === 0) fail(`No model has "${values.only}" in its name.`)
+const random = Array.from({ length: Math.ceil(values.random / share) }, (_, index) => ({
   kind: 'random',
   name: `random from seed ${seed + index * share}`,
   seed: seed + index * share,
-  timelines: Math.min(share, Number(values.random) - index * share),
+  timelines: Math.min(share, values.random - index * share),
 }))
 const jobs = [...models, ...random]
 

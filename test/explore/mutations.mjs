@@ -3,7 +3,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
-import { given } from '../../scripts/arguments.mjs'
+import { fail, readArguments } from '../../scripts/arguments.mjs'
 import { bundleForNode } from '../../scripts/bundle.mjs'
 import { brief } from './models.mjs'
 import { mutants } from './mutants.mjs'
@@ -50,13 +50,17 @@ function apply({ name }, { file, find, put, times = 1 }, copy) {
 // Every aborted stream makes an error, and nobody reads where it came from.
 Error.stackTraceLimit = 0
 
-const only = given[0]
-const shown = given.includes('--print')
+const { values, positionals } = readArguments('explore:mutations', {
+  options: { print: { type: 'boolean' } },
+  words: 'PART OF A NAME',
+})
+const [only = ''] = positionals
+if (only && !mutants.some(({ name }) => name.includes(only))) fail(`No mutation has "${only}" in its name.`)
 rmSync(folder, { recursive: true, force: true })
 let missed = 0
 const unchanged = { name: 'nothing', edits: [] }
 for (const [index, mutant] of [...mutants, unchanged].entries()) {
-  if (only && !only.startsWith('--') && !mutant.name.includes(only)) continue
+  if (!mutant.name.includes(only)) continue
   const began = performance.now()
   const client = await load(mutant, index)
   const { played, failures } = await explore({ client, models: brief })
@@ -72,7 +76,7 @@ for (const [index, mutant] of [...mutants, unchanged].entries()) {
   console.log(
     `        ${failure.model.name}, decisions [${failure.decisions}], ${failure.played.log.length} lines`,
   )
-  if (shown) console.log(printFailure(failure))
+  if (values.print) console.log(printFailure(failure))
 }
 rmSync(folder, { recursive: true, force: true })
 console.log(missed === 0 ? 'All caught.' : `${missed} not as expected.`)

@@ -3,14 +3,13 @@
 // `--results FILE` reads the JSON report of a run instead.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { given } from '../../scripts/arguments.mjs'
+import { readArguments } from '../../scripts/arguments.mjs'
 import { ended, start } from '../../scripts/run.mjs'
 import { printMatrix, readMatrix, writeMatrix } from './table.mjs'
 
 const root = join(import.meta.dirname, '../..')
 const kept = join(root, '.countersign')
-const { values } = parseArgs({ args: given, options: { results: { type: 'string' } } })
+const { values } = readArguments('interop', { options: { results: { type: 'string' } } })
 const file = values.results ?? join(kept, 'interop.json')
 if (values.results === undefined) await runTests()
 

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { readArguments } from '../../scripts/arguments.mjs'
 import { serveRecording } from './server.mjs'
 
 const isCommand = process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href
+const [asked] = isCommand ? readArguments('replay', { words: 'FOLDER' }).positionals : []
 
 // as a command this runs against what is built
 const { differences, factsOf, unknownFacts } = await import('./facts.mjs').catch(explain)
@@ -183,6 +185,6 @@ async function main(folder) {
 }
 
 if (isCommand) {
-  const folders = process.argv[2] === undefined ? [ownFixtures, writtenCases] : [resolve(process.argv[2])]
+  const folders = asked === undefined ? [ownFixtures, writtenCases] : [resolve(asked)]
   for (const folder of folders) if (!(await main(folder))) process.exitCode = 1
 }

@@ -4,11 +4,21 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { given } from '../../scripts/arguments.mjs'
+import { given, readArguments } from '../../scripts/arguments.mjs'
 
 const here = import.meta.dirname
 const shared = join(here, '../../../shared/timelines')
 const harness = existsSync(join(shared, 'run.mjs')) ? shared : join(here, 'harness')
+readArguments('timelines', {
+  options: {
+    only: { type: 'string' },
+    log: { type: 'boolean' },
+    seeds: { type: 'number' },
+    from: { type: 'number' },
+    profile: { type: 'string' },
+    'no-scenarios': { type: 'boolean' },
+  },
+})
 const options = given.length > 0 ? given : ['--seeds', '2000']
 const modes = process.env.PENDING_MODE ? [process.env.PENDING_MODE] : ['cancel', 'queue']
 

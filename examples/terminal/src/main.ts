@@ -3,6 +3,11 @@ import { chat } from './chat.js'
 import { CALLED_WRONGLY, exitCodeOf } from './exit-code.js'
 import { helpText, parseCommand } from './options.js'
 
+// A reader such as `head` that has ended: nobody sees any more what is asked or done.
+process.stdout.on('error', () =>
+  process.exit(exitCodeOf({ interrupted: false, failed: true, deniedUnasked: 0 })),
+)
+
 const command = parseCommand(process.argv.slice(2))
 switch (command.kind) {
   case 'help':

@@ -27,6 +27,13 @@ test('E.14 S3.106 piped input: a request is denied with a clear line, and the pr
   expect([code, exists('reports/budget.csv')]).toEqual([3, true])
 })
 
+test('a reader that ends early, such as head, ends the program without a stack trace, and nothing runs', async () => {
+  const folder = await program.newFolder()
+  const { code, errors } = await program.pipe(['--folder', folder], `${DELETE}\n`, true)
+  expect([code, errors]).toEqual([1, ''])
+  expect(existsSync(join(folder, 'reports/budget.csv'))).toBe(true)
+})
+
 test('E.14 S3.106 a line of piped input is a message, never an answer', async () => {
   const { code, output, exists } = await piped([], `${DELETE}\ny\n`)
   expect(output).toContain('> y\n')

@@ -50,14 +50,15 @@ export async function buildProgram() {
       void terminal.ended.then(() => running.delete(kill))
       return terminal
     },
-    /** Between pipes, all of the input at once; `undefined` leaves it open. */
-    async pipe(args: readonly string[], input: string | undefined) {
+    /** Between pipes, all of the input at once; `undefined` leaves it open. A reader that `leaves` closes its pipe after the first output. */
+    async pipe(args: readonly string[], input: string | undefined, leaves = false) {
       const child = spawnWithPipes(process.execPath, [script.file, ...args])
       const kill = () => void child.kill('SIGKILL')
       running.add(kill)
       let [output, errors] = ['', '']
       child.stdout.on('data', (chunk) => {
         output += chunk
+        if (leaves) child.stdout.destroy()
       })
       child.stderr.on('data', (chunk) => {
         errors += chunk

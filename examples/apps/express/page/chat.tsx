@@ -13,8 +13,12 @@ const textOf = (parts: Turn['parts']) =>
     })
     .join('\n')
 
+/** Whether the server has not confirmed an answer: `retry` sends it again. */
+const isKept = ({ parts }: Turn) =>
+  parts.some((part) => part.type === 'tool-call' && nextStep(part)?.next === 'retry')
+
 export function Chat({ user, threadId }: { user: string; threadId: string }) {
-  // What is not sent yet is kept in this browser, for each user apart.
+  // What is not sent yet is kept in this browser, separately for each user.
   const [threads] = useState(() =>
     serverThreads('/api/chat', { local: webStorage({ prefix: `unsent:${user}:` }) }),
   )
@@ -66,11 +70,11 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
           )}
         </fieldset>
       ))}
-      {error && (
+      {(error || turns.some(isKept)) && (
         <p role="alert">
-          {error.message}{' '}
+          {error?.message}{' '}
           <button type="button" onClick={() => retry()}>
-            Try again
+            Retry
           </button>
         </p>
       )}

@@ -16,6 +16,10 @@ const textOf = (parts: Turn['parts']) =>
     })
     .join('\n')
 
+/** Whether the server has not confirmed an answer: `retry` sends it again. */
+const isKept = ({ parts }: Turn) =>
+  parts.some((part) => part.type === 'tool-call' && nextStep(part)?.next === 'retry')
+
 interface Given {
   threadId?: string
   initialThread?: InitialThread
@@ -72,11 +76,11 @@ export function Chat({ threadId, initialThread }: Given) {
           )}
         </fieldset>
       ))}
-      {error && (
+      {(error || turns.some(isKept)) && (
         <p role="alert">
-          {error.message}{' '}
+          {error?.message}{' '}
           <button type="button" onClick={() => retry()}>
-            Try again
+            Retry
           </button>
         </p>
       )}

@@ -1,4 +1,4 @@
-// A page without a framework: it draws the conversation anew whenever it changes.
+// A page without a framework: it redraws the conversation whenever it changes.
 import {
   type ApprovalView,
   approvalView,
@@ -33,6 +33,10 @@ const textOf = (parts: Turn['parts']) =>
     })
     .join('\n')
 
+/** Whether the server has not confirmed an answer: `retry` sends it again. */
+const isKept = ({ parts }: Turn) =>
+  parts.some((part) => part.type === 'tool-call' && nextStep(part)?.next === 'retry')
+
 function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView): HTMLElement {
   const answers = choices.map(({ label, disabled, response }) =>
     button(label, disabled, () => client.addToolApprovalResponse(response)),
@@ -55,18 +59,12 @@ function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView
 
 function draw() {
   const { messages, pendingApprovals, error } = client.getSnapshot()
-  const turns = turnsOf(messages).map(({ role, parts }) => element('p', `${role}: ${textOf(parts)}`))
+  const turns = turnsOf(messages)
+  const said = turns.map(({ role, parts }) => element('p', `${role}: ${textOf(parts)}`))
   const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? []).map(questionOf)
-  const problem = error
-    ? [
-        element(
-          'p',
-          error.message,
-          button('Try again', false, () => client.retry()),
-        ),
-      ]
-    : []
-  document.querySelector('#chat')?.replaceChildren(...turns, ...questions, ...problem)
+  const retry = button('Retry', false, () => client.retry())
+  const problem = error || turns.some(isKept) ? [element('p', error?.message ?? '', retry)] : []
+  document.querySelector('#chat')?.replaceChildren(...said, ...questions, ...problem)
 }
 
 client.subscribe(draw)

@@ -34,6 +34,10 @@ const textOf = (parts: Turn['parts']) =>
     })
     .join('\n')
 
+/** Whether the server has not confirmed an answer: `retry` sends it again. */
+const isKept = ({ parts }: Turn) =>
+  parts.some((part) => part.type === 'tool-call' && nextStep(part)?.next === 'retry')
+
 function Chat(props: { threadId: string; initialThread: InitialThread | undefined }) {
   const chat = useChat(() => ({ ...threads, ...props }))
   const questions = () => chat.pendingApprovals.flatMap((call) => approvalView(call) ?? [])
@@ -92,15 +96,13 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
           </fieldset>
         )}
       </For>
-      <Show when={chat.error}>
-        {(error) => (
-          <p role="alert">
-            {error().message}{' '}
-            <button type="button" onClick={() => chat.retry()}>
-              Try again
-            </button>
-          </p>
-        )}
+      <Show when={chat.error || chat.turns.some(isKept)}>
+        <p role="alert">
+          {chat.error?.message}{' '}
+          <button type="button" onClick={() => chat.retry()}>
+            Retry
+          </button>
+        </p>
       </Show>
       <form onSubmit={send}>
         <input value={text()} onInput={(event) => setText(event.currentTarget.value)} aria-label="Message" />
