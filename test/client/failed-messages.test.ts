@@ -113,3 +113,24 @@ test('m2 a message that the server has is not kept as unsent when an earlier one
   await vi.waitUntil(() => page.requests.filter(({ method }) => method === 'GET').length > 3)
   expect(shownOn(page)).toEqual(['one, edited', 'Again.'])
 })
+
+for (const conversation of ['new', 'known to the server'] as const)
+  test(`a page that is reloaded without a network shows its unsent message, with its error, once it can load (${conversation} conversation)`, async () => {
+    const server = startServer()
+    const page = openPage(server)
+    if (conversation !== 'new') await page.client.sendMessage('before')
+    const before = shownOn(page)
+    page.network.isUp = false
+    await page.client.sendMessage('unsent')
+    await vi.waitUntil(() => page.local.texts.size > 0)
+    page.leave()
+    const reloaded = openPage(server, { local: page.local })
+    reloaded.network.isUp = false
+    await vi.waitUntil(() => reloaded.errors.length > 0)
+    reloaded.network.isUp = true
+    await vi.waitUntil(() => shownOn(reloaded).length > before.length)
+    expect(shownOn(reloaded)).toEqual([...before, 'unsent'])
+    expect(reloaded.client.getSnapshot().error?.code).toBe('connection-failed')
+    await reloaded.client.retry()
+    expect(shownOn(reloaded)).toEqual([...before, 'unsent', 'Well.'])
+  })

@@ -1,4 +1,4 @@
-import { clientTool } from '@countersign/client'
+import { type ChatActions, clientTool } from '@countersign/client'
 import {
   ask,
   call,
@@ -319,6 +319,26 @@ describe.each(wires)('%s', (wire) => {
     expect(await first).toEqual({ status: 'stopped' })
     expect(server.requests).toHaveLength(2)
     expect(client.getSnapshot().queue).toEqual([])
+  })
+
+  test.each<[string, (person: ChatActions) => unknown]>([
+    ['a message', (person) => person.sendMessage('no, this')],
+    ['regenerate()', (person) => person.regenerate()],
+    ['setMessages()', (person) => person.setMessages([])],
+  ])('H13, H18 onStop is called if %s ends the open run, and not if none is open', async (_, act) => {
+    let stops = 0
+    const { client, person } = await openChat(wire, [[text('One.'), hold('end')], [text('Two.')]], {
+      whenBusy: 'interrupt',
+      onStop: () => stops++,
+    })
+    const first = person.sendMessage('go')
+    await until(client, ({ status }) => status === 'streaming')
+    const second = act(person)
+    expect(await first).toEqual({ status: 'stopped' })
+    await second
+    expect(stops).toBe(1)
+    await act(person)
+    expect(stops).toBe(1)
   })
 
   test('H18 with drop a message is refused while a run is open', async () => {

@@ -11,6 +11,7 @@ import {
 } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { openPage, startServer, stop, words } from './threads-server.js'
 
 // The server keeps the conversation, and the network loses the rest of a reply that the server has finished.
 
@@ -102,3 +103,37 @@ test.each(Object.entries(histories))(
     expect(cuts).toBeGreaterThan(20)
   },
 )
+
+test('a message that is sent again after another page has gone on is not replied to twice: its page is shown what there is', async () => {
+  const server = startServer(
+    () => [words('One.'), stop],
+    () => [words('Two.'), stop],
+    () => [words('Again.'), stop],
+  )
+  let isLost = false
+  const page = openPage(
+    {
+      async handle(request) {
+        const response = await server.handle(request)
+        if (request.method !== 'POST' || isLost) return response
+        await response.text()
+        isLost = true
+        page.network.isUp = false
+        throw new TypeError('fetch failed')
+      },
+    },
+    { pollEvery: 60_000 },
+  )
+  expect((await page.client.sendMessage('one')).status).toBe('failed')
+  await openPage(server).client.sendMessage('two')
+  page.network.isUp = true
+  await page.client.retry()
+  const { messages, status } = page.client.getSnapshot()
+  expect(messages.map(({ parts }) => parts.map((part) => part.type === 'text' && part.text).join())).toEqual([
+    'one',
+    'One.',
+    'two',
+    'Two.',
+  ])
+  expect(status).toBe('ready')
+})

@@ -2,7 +2,7 @@ import { type AiSdkMessage, fromAiSdkMessages, toAiSdkMessages } from '@counters
 import type { UIMessage } from 'ai'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Chunk, ours, streams, theirs, withoutEmptySteps } from './ai-sdk-streams.js'
+import { type Chunk, continuations, ours, streams, theirs, withoutEmptySteps } from './ai-sdk-streams.js'
 
 /** Every text and thought has ended, and what is `undefined` is not there. */
 function plain(messages: readonly (UIMessage | AiSdkMessage)[]): unknown {
@@ -39,7 +39,7 @@ test('messages of the AI SDK come back as they were, out of a store of its own',
 
 test('a continuation adds to the message that it goes on with, as it does in the SDK', async () => {
   await fc.assert(
-    fc.asyncProperty(streams, streams, async (first, second) => {
+    fc.asyncProperty(streams, continuations, async (first, second) => {
       // no two calls, thoughts or sources of one message have the same id
       const more = JSON.parse(
         JSON.stringify(second)

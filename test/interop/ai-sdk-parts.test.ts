@@ -129,28 +129,76 @@ const whole = (steps: readonly (readonly Chunk[])[]): Chunk[] => [
   { type: 'finish', finishReason: 'stop' },
 ]
 
+const start: Chunk = { type: 'start', messageId: 'm1' }
+const beginStep: Chunk = { type: 'start-step' }
+const [open, more, end] = [
+  { type: 'start', id: '0' },
+  { type: 'delta', id: '0', delta: 'Z' },
+  { type: 'end', id: '0' },
+]
+const half = (kind: string, { type, ...chunk }: { readonly type: string }): Chunk => ({
+  type: `${kind}-${type}`,
+  ...chunk,
+})
+const source: Chunk = { type: 'source-url', sourceId: 's', url: 'https://a.example' }
+
+/** What a route sends that writes parts of its own, or merges the streams of two models. */
+const merged: Readonly<Record<string, readonly Chunk[]>> = {
+  'a text before the first step': [start, ...text('0', 'Z'), beginStep, ...text('1', 'A')],
+  'a source and data before the first step': [start, source, data(1), beginStep, data(2), ...text('1', 'A')],
+  'a call before the first step': [start, call('c1'), output('c1'), beginStep, ...text('1', 'A')],
+  'a first step that is taken back, behind a text': [
+    ...[start, ...text('0', 'Z'), beginStep, ...text('1', 'A'), reset, ...text('1', 'B')],
+  ],
+  ...Object.fromEntries(
+    ['text', 'reasoning'].flatMap((kind) => [
+      [
+        `a ${kind} that goes on in the next step`,
+        [
+          ...[start, beginStep, half(kind, open), half(kind, more), { type: 'finish-step' }, beginStep],
+          ...[
+            ...text('1', 'A'),
+            half(kind, more),
+            call('c1'),
+            output('c1'),
+            half(kind, end),
+            ...text('2', 'B'),
+          ],
+        ],
+      ],
+      [
+        `a ${kind} that begins before the first step and ends in the second`,
+        [
+          ...[start, half(kind, open), beginStep, ...text('1', 'A'), half(kind, more), beginStep],
+          ...[...text('1', 'B'), half(kind, more), half(kind, end)],
+        ],
+      ],
+    ]),
+  ),
+}
+
+const all = [
+  ...Object.entries(told).map(([name, steps]) => [name, whole(steps)] as const),
+  ...Object.entries(merged).map(([name, chunks]) => [name, [...chunks, { type: 'finish' }]] as const),
+]
+
 test('there are at least 30 streams', () => {
-  expect(Object.keys(told).length).toBeGreaterThanOrEqual(30)
+  expect(all.length).toBeGreaterThanOrEqual(30)
 })
 
-test.each(Object.entries(told))(
-  'H26 %s: the parts are those of the client of the AI SDK',
-  async (_, steps) => {
-    const chunks = whole(steps)
-    const mine = ours(chunks)
-    const back = toAiSdkMessages(mine)
-    expect(shape(back)).toEqual(shape([await theirs(chunks)]))
-    // One bubble, whatever it consists of. From a store it is the same, if there is anything in it.
-    expect(turnsOf(mine)).toHaveLength(1)
-    const stored = back.filter(({ parts }) => parts.some(({ type }) => type !== 'step-start'))
-    expect(shape(toAiSdkMessages(fromAiSdkMessages(stored)))).toEqual(shape(stored))
-  },
-)
+test.each(all)('H26 %s: the parts are those of the client of the AI SDK', async (_, chunks) => {
+  const mine = ours(chunks)
+  const back = toAiSdkMessages(mine)
+  expect(shape(back)).toEqual(shape([await theirs(chunks)]))
+  // One bubble, whatever it consists of. From a store it is the same, if there is anything in it.
+  expect(turnsOf(mine)).toHaveLength(1)
+  const stored = back.filter(({ parts }) => parts.some(({ type }) => type !== 'step-start'))
+  expect(shape(toAiSdkMessages(fromAiSdkMessages(stored)))).toEqual(shape(stored))
+})
 
-test.each(Object.entries(told))(
+test.each(all)(
   'H26 %s: its texts are never other than those of the AI SDK, while it streams',
-  async (_, steps) => {
-    const chunks = whole(steps)
+  async (_, chunks) => {
     const theirTexts = ['', ...(await theirMoments(chunks)).map(textOf)]
     for (const moment of moments(chunks)) expect(theirTexts).toContain(textOf(toAiSdkMessages(moment)[0]))
   },

@@ -224,39 +224,48 @@ const metadata = fc.option(fc.record({ model: fc.string(), usage: fc.record({ to
   nil: undefined,
 })
 
-/** A whole stream: steps of parts. `mixed`: their chunks lie between one another, as in streams that were merged. */
-export const streams = fc
-  .record({
-    steps: fc.array(
-      fc.record({
-        parts: fc.array(part, { maxLength: 5 }),
-        /** What the server took back before them. */
-        reset: fc.option(fc.array(part, { maxLength: 3 }), { nil: undefined }),
-      }),
-      { minLength: 1, maxLength: 3 },
-    ),
-    mixed: fc.boolean(),
-    begin: metadata,
-    end: metadata,
-  })
-  .map(({ steps, mixed, begin, end }) => {
-    let n = 0
-    const chunksOf = (parts: readonly ((n: number) => Chunk[])[]) => {
-      const all = parts.map((make) => make(++n))
-      return mixed ? interleave(all) : all.flat()
-    }
-    const body = steps.flatMap(({ parts, reset }) => [
-      { type: 'start-step' },
-      ...(reset ? [...chunksOf(reset), { type: 'reset-step' }] : []),
-      ...chunksOf(parts),
-      { type: 'finish-step' },
-    ])
-    return [
-      { type: 'start', messageId: 'm1', messageMetadata: begin },
-      ...body,
-      { type: 'finish', finishReason: 'stop', messageMetadata: end },
-    ].map(known)
-  })
+/** A whole stream: steps of parts. `mixed`: their chunks lie between one another, as in streams that were merged. `head`: what comes before the first. */
+const streamsWith = (head: fc.Arbitrary<((n: number) => Chunk[])[]>) =>
+  fc
+    .record({
+      steps: fc.array(
+        fc.record({
+          parts: fc.array(part, { maxLength: 5 }),
+          /** What the server took back before them. */
+          reset: fc.option(fc.array(part, { maxLength: 3 }), { nil: undefined }),
+        }),
+        { minLength: 1, maxLength: 3 },
+      ),
+      mixed: fc.boolean(),
+      head,
+      begin: metadata,
+      end: metadata,
+    })
+    .map(({ steps, mixed, head, begin, end }) => {
+      let n = 0
+      const chunksOf = (parts: readonly ((n: number) => Chunk[])[]) => {
+        const all = parts.map((make) => make(++n))
+        return mixed ? interleave(all) : all.flat()
+      }
+      const first = chunksOf(head)
+      const body = steps.flatMap(({ parts, reset }) => [
+        { type: 'start-step' },
+        ...(reset ? [...chunksOf(reset), { type: 'reset-step' }] : []),
+        ...chunksOf(parts),
+        { type: 'finish-step' },
+      ])
+      return [
+        { type: 'start', messageId: 'm1', messageMetadata: begin },
+        ...first,
+        ...body,
+        { type: 'finish', finishReason: 'stop', messageMetadata: end },
+      ].map(known)
+    })
+
+export const streams = streamsWith(fc.array(part, { maxLength: 2 }))
+
+/** Streams that go on with a message. */
+export const continuations = streamsWith(fc.constant([]))
 
 function interleave<T>(lists: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...lists.map(({ length }) => length))

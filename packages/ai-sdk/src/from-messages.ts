@@ -63,18 +63,26 @@ function plainPart(part: AiSdkPart): MessagePart[] {
 }
 
 function fromAssistant(message: AiSdkMessage): UIMessage[] {
-  return stepsOf(message).flatMap((parts, step) => (parts.length === 0 ? [] : readStep(message, parts, step)))
+  const steps = stepsOf(message)
+  const hasStepZero = layoutOf(steps[0] ?? [], isOwnMessage).length > 0
+  return steps.flatMap((parts, step) =>
+    parts.length === 0 ? [] : readStep(message, parts, step, stepMessageId(message.id, step, hasStepZero)),
+  )
 }
 
-/** The id of the message that a step becomes. */
-export function stepMessageId(id: string, step: number): string {
-  return step <= 1 ? id : `${id}/${step}`
+/** The id of the message that a step becomes: the first that has one keeps that of the AI SDK's message. */
+export function stepMessageId(id: string, step: number, hasStepZero: boolean): string {
+  return step === 0 || (step === 1 && !hasStepZero) ? id : `${id}/${step}`
 }
 
 /** Every step carries the metadata, because any of them may be the last one that is sent back. */
-function readStep(message: AiSdkMessage, parts: readonly AiSdkPart[], step: number): UIMessage[] {
+function readStep(
+  message: AiSdkMessage,
+  parts: readonly AiSdkPart[],
+  step: number,
+  messageId: string,
+): UIMessage[] {
   const { id } = message
-  const messageId = stepMessageId(id, step)
   const made: MessagePart[] = []
   const results: MessagePart[] = []
   const others: UIMessage[] = []
@@ -148,7 +156,7 @@ export function readOwnMessage({ id, step, messageId, index }: Place, part: AiSd
   const dataId = isData ? asString(rest.id) : undefined
   const content = isData ? rest.data : rest
   return {
-    id: dataId === undefined ? `${messageId}/p${index}` : `${id}/${type}/${dataId}`,
+    id: dataId === undefined ? `${step === 0 ? `${id}/0` : messageId}/p${index}` : `${id}/${type}/${dataId}`,
     name: isData ? type.slice('data-'.length) : type,
     content: isRecord(content) && !isWrapped(content) ? content : { value: content },
     mark: { id, step, part: omitUndefined({ index, type, id: dataId }) },

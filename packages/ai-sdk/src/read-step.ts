@@ -24,12 +24,13 @@ interface Step {
   first: string | undefined
   /** Its sources and data that had not been there before. */
   readonly added: string[]
+  /** Its texts that have not been sent whole. The first is streamed and the others wait, because a message has one text. */
+  readonly queue: Text[]
   /** A text continued after a later part had started. */
   isMixed: boolean
   isOpen: boolean
 }
 
-/** A text in progress. If several are open, the first is streamed and the others wait, because a message has one text. */
 interface Text {
   readonly step: Step
   readonly item: TextItem
@@ -57,8 +58,11 @@ export function createStepReader(
   const before = continued ? stepsOf(continued) : []
   let number = Math.max(before.length - 1, 0)
   let step: Step | undefined
+  /** Earlier steps with a text that is open: of two streams that were merged, one goes on when a step of the other ends. */
+  const goingOn = new Set<Step>()
+  /** Whether there is something before the first `step-start`. */
+  let hasStepZero = layoutOf(before[0] ?? [], isOwnMessage).length > 0
   const texts = new Map<string, Text>()
-  let queue: Text[] = []
   const reasonings = new Map<string, Reasoning>()
   /** The sources, and the data with an id, of the whole message. */
   const known = new Set<string>()
@@ -79,22 +83,23 @@ export function createStepReader(
   function current(): Step {
     const found = (number === before.length - 1 && before[number]) || []
     step ??= {
-      messageId: stepMessageId(id, number),
+      messageId: stepMessageId(id, number, hasStepZero),
       number,
       layout: layoutOf(found, isOwnMessage),
       others: found.filter(isOwnMessage).length,
-      first: found.length > 0 ? stepMessageId(id, number) : undefined,
+      first: found.length > 0 ? stepMessageId(id, number, hasStepZero) : undefined,
       added: [],
+      queue: [],
       isMixed: false,
       isOpen: false,
     }
     return step
   }
 
-  function markOf({ layout, isMixed }: Step) {
+  function markOf({ layout, isMixed, number: step }: Step) {
     return omitUndefined({
       id,
-      step: number,
+      step,
       layout: isMixed || isNeeded(layout) ? [...layout] : undefined,
     })
   }
@@ -123,15 +128,15 @@ export function createStepReader(
     emit({ type: 'TEXT_MESSAGE_CONTENT', messageId: owner.messageId, delta })
   }
 
-  /** Sends the metadata of the open message again. */
-  function describe(): void {
-    const { messageId } = open()
-    const described = metadataWith(metadata, markOf(current()))
+  /** Sends the metadata of an open message again. */
+  function describe(owner: Step): void {
+    const { messageId } = owner
+    const described = metadataWith(metadata, markOf(owner))
     if (described) emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: '', metadata: described })
   }
 
   /** Streams texts that waited for others to end. */
-  function advance(): void {
+  function advance({ queue }: Step): void {
     while (queue[0]?.isDone) {
       queue.shift()
       const [next] = queue
@@ -141,17 +146,22 @@ export function createStepReader(
     }
   }
 
+  /** Ends everything that is open. */
   function close(): void {
-    for (const text of queue) text.isDone = true
-    advance()
     texts.clear()
-    queue = []
     for (const reasoning of reasonings.keys()) endReasoning(reasoning)
-    if (step?.isOpen) {
-      const metadata = { ...aiSdkMetadata(markOf(step)) }
-      emit({ type: 'TEXT_MESSAGE_END', messageId: step.messageId, metadata })
-    }
+    for (const owner of goingOn) endStep(owner)
+    if (step) endStep(step)
     step = undefined
+  }
+
+  function endStep(owner: Step): void {
+    goingOn.delete(owner)
+    for (const text of owner.queue) text.isDone = true
+    advance(owner)
+    if (!owner.isOpen) return
+    const metadata = { ...aiSdkMetadata(markOf(owner)) }
+    emit({ type: 'TEXT_MESSAGE_END', messageId: owner.messageId, metadata })
   }
 
   function endReasoning(key: string): void {
@@ -182,22 +192,24 @@ export function createStepReader(
       const item: TextItem = { text: 0, ...omitUndefined({ providerMetadata: chunk.providerMetadata }) }
       const text = { step: owner, item, place: owner.layout.push(item) - 1, waiting: '', isDone: false }
       texts.set(field(chunk, 'id'), text)
-      queue.push(text)
+      owner.queue.push(text)
       return
     }
     const text = begun(chunk, texts, (found) => found.item)
     if (chunk.type === 'text-delta') {
       const delta = field(chunk, 'delta')
-      if (text === queue[0]) say(text, delta)
+      if (text === text.step.queue[0]) say(text, delta)
       else text.waiting += delta
       return
     }
     if (chunk.citations !== undefined) text.item.citations = chunk.citations
     texts.delete(field(chunk, 'id'))
     text.isDone = true
-    advance()
+    const { step: owner } = text
+    advance(owner)
+    if (goingOn.has(owner) && owner.queue.length === 0) endStep(owner)
     // Sent at once, because a page that stops in the middle of the step must keep this text's metadata.
-    if (Object.keys(text.item).length > 1) describe()
+    else if (Object.keys(text.item).length > 1) describe(owner)
   }
 
   function readReasoning(chunk: RawChunk): void {
@@ -265,7 +277,10 @@ export function createStepReader(
         id = named
     },
     beginStep(): void {
-      close()
+      if (step && step.queue.length > 0) goingOn.add(step)
+      else if (step) endStep(step)
+      if (number === 0 && step) hasStepZero = step.layout.length > 0
+      step = undefined
       number++
     },
     /** Its messages are dropped, and what follows takes its place. */
@@ -288,7 +303,7 @@ export function createStepReader(
     },
     /** A result follows: an open text will continue after it. */
     interrupt(): void {
-      for (const { step: owner } of queue) owner.isMixed = true
+      for (const owner of [...goingOn, step]) if (owner && owner.queue.length > 0) owner.isMixed = true
     },
     readText,
     readReasoning,
@@ -297,7 +312,7 @@ export function createStepReader(
     addMetadata(value: unknown): void {
       if (value === undefined || value === null) return
       metadata = merge(metadata, value)
-      if (step?.isOpen) describe()
+      if (step?.isOpen) describe(step)
       else hasUnsentMetadata = true
     },
     end(): void {

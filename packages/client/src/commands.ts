@@ -60,13 +60,21 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     })
   }
 
+  /** Performs what ends an open run and client tools. The application is told like of a stop, once all of it is done. */
+  function ending<T>(act: () => T, ends = true): T {
+    const isOver = ends && runner.isBusy
+    const result = session.store.batch(act)
+    if (isOver) session.callBack(() => session.options.onStop?.())
+    return result
+  }
+
   /** Removes everything after a user message and requests a new reply; with `message`, also replaces the user message. */
   function restart(messageId: string, options?: RequestOptions, message?: UIMessage): Promise<SendResult> {
     const replace = () => {
       dispatch({ type: 'truncate', messageId, inclusive: message && true })
       if (message) dispatch({ type: 'user-message', message })
     }
-    const run = session.store.batch(() => {
+    const run = ending(() => {
       runner.void()
       runner.resetContinuationLimit()
       return runner.open('message', replace, { options })
@@ -130,13 +138,14 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       const { whenBusy, maxQueued = 100 } = session.options
       if (runner.isBusy && whenBusy === 'drop') return busy()
       runner.resetContinuationLimit()
-      const run = session.store.batch(() => {
-        if (runner.isBusy && whenBusy === 'interrupt') runner.void()
+      const isInterrupt = whenBusy === 'interrupt'
+      const run = ending(() => {
+        if (runner.isBusy && isInterrupt) runner.void()
         if (!runner.run && state.queue.length === 0 && runner.mayLeave(item))
           return runner.say(message, options)
         runner.resolveRest()
         return undefined
-      })
+      }, isInterrupt)
       if (run) return sendResult(run)
       if (state.queue.length >= maxQueued) return queueFull(maxQueued)
       dispatch({ type: 'queue', item })
@@ -227,11 +236,11 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     },
 
     stop(): void {
-      const { isBusy } = runner
-      runner.pause()
-      runner.void()
-      runner.resolveRest()
-      if (isBusy) session.callBack(() => session.options.onStop?.())
+      ending(() => {
+        runner.pause()
+        runner.void()
+        runner.resolveRest()
+      })
     },
 
     async retry(): Promise<void> {
@@ -264,7 +273,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     clearError: (): void => dispatch({ type: 'clear-error' }),
 
     setMessages(messages: readonly UIMessage[]): void {
-      session.store.batch(() => {
+      ending(() => {
         runner.void()
         dispatch({ type: 'set-messages', messages })
         runner.resolveRest()

@@ -127,7 +127,7 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
   onToolCall?: ((call: CallToAnswer<ToolCallPart<Tools>>) => void) | undefined
   onFinish?: ((info: FinishedInfo<Tools>) => void) | undefined
   onError?: ((error: CountersignError) => void) | undefined
-  /** `stop()` has ended a run or client tools. */
+  /** The user has ended a run or client tools: by `stop()`, or by a command that replaces them, such as `regenerate()`. */
   onStop?: (() => void) | undefined
   /** A data part arrived or changed. In every tab that shows the conversation. */
   onData?: ((part: DataPart & { readonly messageId: string }) => void) | undefined

@@ -27,12 +27,21 @@ interface PgClient {
   release(destroy?: boolean): void
 }
 
-/** A pool of the package `pg`. Listening takes one of its connections; a pool that has only one does not listen. */
+/** The pools whose errors are heard: an application may pass one for each request. */
+const heard = new WeakSet<object>()
+
+/**
+ * A pool of the package `pg`. Listening takes one of its connections; a pool that has only one does not listen. An idle connection that
+ * breaks, as when the database restarts, is replaced by the pool. It ends no process; to log it, listen to the pool's event `error`.
+ */
 export function fromPg(pool: {
   query(text: string, values: SqlValue[]): Promise<{ rows: SqlRow[] }>
   connect(): Promise<PgClient>
+  on?(event: 'error', listener: () => void): unknown
   readonly options?: { readonly max?: number | undefined } | undefined
 }): SqlConnection {
+  if (!heard.has(pool)) pool.on?.('error', () => {})
+  heard.add(pool)
   const connection: SqlConnection = {
     dialect: 'postgres',
     query: async (text, values) => (await pool.query(text, [...values])).rows,
@@ -44,7 +53,12 @@ export function fromPg(pool: {
       const client = await pool.connect()
       client.on('notification', told)
       client.on('error', () => {})
-      await client.query(`listen "${channel}"`)
+      try {
+        await client.query(`listen "${channel}"`)
+      } catch (error) {
+        client.release(true)
+        throw error
+      }
       return async () => client.release(true)
     },
   }

@@ -1,6 +1,7 @@
 import type { Delivery } from '@countersign/server'
 import { ensureSchema, fromPg, type SqlAnswerChannelOptions, sqlAnswerChannel } from '@countersign/sql'
 import { describeAnswerChannel } from '@countersign/testing/suites'
+import { Pool } from 'pg'
 import { expect, test, vi } from 'vitest'
 import { newPrefix, type TestDatabase, useDatabases } from './databases.js'
 
@@ -141,3 +142,25 @@ test.skipIf(!databases.some(({ name, isThere }) => isThere && name.startsWith('P
     await channel.close()
   },
 )
+
+test.skipIf(!databases.some(({ name, isThere }) => isThere && name.startsWith('PostgreSQL')))(
+  'a LISTEN that fails gives its connection of the pool back: a network that breaks for a while does not use them all up',
+  async () => {
+    const pool = newPool(undefined, 2)
+    const { listen } = fromPg(pool)
+    await expect(listen?.('no name: "', () => {})).rejects.toThrow()
+    expect(pool.totalCount - pool.idleCount).toBe(0)
+  },
+)
+
+test('an idle connection of a pool that breaks does not end the process, and listeners of the application are told', () => {
+  const pool = new Pool()
+  fromPg(pool)
+  fromPg(pool)
+  expect(pool.listenerCount('error')).toBe(1)
+  const told: Error[] = []
+  pool.on('error', (error) => told.push(error))
+  const error = new Error('Connection terminated unexpectedly')
+  pool.emit('error', error, undefined)
+  expect(told).toEqual([error])
+})

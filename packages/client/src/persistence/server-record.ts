@@ -85,6 +85,8 @@ export function together(before: ThreadRecord, after: ThreadRecord): ThreadRecor
     interrupts: [...rest.interrupts, ...after.interrupts],
     queue: [...rest.queue, ...after.queue],
     openRun: after.openRun ?? rest.openRun,
+    // Without it, messages that failed would be sent by themselves.
+    error: after.error ?? (rest.messages.length > 0 ? rest.error : undefined),
   })
 }
 

@@ -320,7 +320,9 @@ export class ServerThread implements KeptThread {
     try {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
-      if (this.#isBusy || !now) return
+      if (this.#isBusy) return
+      // What was written in a new conversation is only in this browser, and not read if the first load failed.
+      if (!now) return this.#isLoaded ? undefined : await this.#thread.reload()
       // A conversation that began here may be shown as it is, unless something of it waits to be loaded.
       const isKnown = before ? before.createdAt === now.createdAt : this.#isLoaded
       // Where the head has moved to an older message, another version is shown.

@@ -28,6 +28,8 @@ export interface OpenThread {
   readonly hasNews: boolean
   /** Whether the page lacks some of them, as after a lost reply: the run begins with all of them (MESSAGES_SNAPSHOT). */
   readonly isPageBehind: boolean
+  /** Whether the request only sends again what another page has gone on from: the model is not called behind a reply. */
+  readonly isAnswered: boolean
   /** Aborted when the run must stop: another run has taken over, or the store failed. `reason` is the error. */
   readonly lost: AbortSignal
   /** What the run uses: the run adds to it, and it is stored with what the run stores. */
@@ -127,9 +129,12 @@ export async function openThread(
       })
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
     const recorder = new Recorder(settings, writer, leaseMs, messages, usedBefore)
+    const hasNews = added.length > 0 || page.regenerate !== undefined
     return {
       messages,
-      hasNews: added.length > 0 || page.regenerate !== undefined,
+      hasNews,
+      // A reply that was interrupted is continued.
+      isAnswered: !hasNews && gap.lacksTurn && given.at(-1)?.role === 'user' && interrupted.length === 0,
       // What was left out of an upload must go from the page as well.
       isPageBehind: isUpload || isRestored || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,

@@ -90,9 +90,11 @@ export interface Gap {
   readonly isBehind: boolean
   /** How many of the last messages are answers without calls that the page does not have: a request without a new message asks for them anew. */
   readonly unseen: number
+  /** The page lacks what was said last, or what came before that: another page has gone on. */
+  readonly lacksTurn: boolean
 }
 
-const none: Gap = { isBehind: false, unseen: 0 }
+const none: Gap = { isBehind: false, unseen: 0, lacksTurn: false }
 
 /**
  * Compares the stored conversation with that of a page, from the first message that both have. `last` is the last message that the page has
@@ -111,11 +113,11 @@ export function gapOf(stored: readonly Message[], given: readonly Message[], las
     !(message.role === 'tool' && results.has(message.toolCallId))
   const lacking = rest.filter(isLacking)
   const spoken = rest.findLastIndex(({ role }) => role === 'user')
-  const knowsTurn = !rest.some((message, at) => at <= spoken && isLacking(message))
+  const lacksTurn = rest.some((message, at) => at <= spoken && isLacking(message))
   const seen = rest.findLastIndex((message) => !(isLacking(message) && isText(message)))
-  const unseen = knowsTurn ? rest.length - 1 - seen : 0
+  const unseen = lacksTurn ? 0 : rest.length - 1 - seen
   // Without `last`, this is not the version that the page shows.
-  return { isBehind: (last !== undefined && before < 0) || lacking.length > unseen, unseen }
+  return { isBehind: (last !== undefined && before < 0) || lacking.length > unseen, unseen, lacksTurn }
 }
 
 function isText(message: Message): boolean {

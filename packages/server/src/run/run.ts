@@ -121,7 +121,7 @@ export async function driveRun(
       emit: recorded(emit, thread),
       ...{ report, usage, observer, stop },
     })
-    return runPipeline(scope, { ...input, messages })
+    return runPipeline(scope, { ...input, messages }, thread?.isAnswered === true)
   }
   // Each hook is left in a way of its own; one whose caller has none ends the run as the stop does.
   const stopped = (error: unknown): AGUIEvent => {
@@ -239,7 +239,7 @@ function openScope(
 }
 
 /** Continues the conversation; returns its last event. */
-async function runPipeline(scope: RunScope, input: RunInput): Promise<AGUIEvent> {
+async function runPipeline(scope: RunScope, input: RunInput, isAnswered: boolean): Promise<AGUIEvent> {
   const history = dropSystemMessages(scope, input.messages)
   const resumed = await resumeConversation(scope, history, input.resume ?? [])
   if (resumed.error !== undefined) throw resumed.error
@@ -250,7 +250,8 @@ async function runPipeline(scope: RunScope, input: RunInput): Promise<AGUIEvent>
   if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting)
   if (resumed.unsettled !== undefined) throw resumed.unsettled
   if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting)
-  if (resumed.hadNoEffect && isAtRest(resumed.messages)) return finishedEvent(scope, 'nothing-to-do', waiting)
+  if ((resumed.hadNoEffect || isAnswered) && isAtRest(resumed.messages))
+    return finishedEvent(scope, 'nothing-to-do', waiting)
   return loop(scope, resumed)
 }
 
