@@ -159,7 +159,12 @@ test('P retry() starts the client tool also where the page looks for changes whi
   expect([ran, two.errors]).toEqual([['a in two'], []])
 })
 
-test('P a page whose look for changes never gets a response looks again', async () => {
+test.each([
+  ['', 0],
+  [', also where its clock is set back meanwhile', 3_600_000],
+])('P a page whose look for changes never gets a response looks again%s', async (_, ahead) => {
+  const { now } = Date
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + ahead)
   const { server, page } = start(
     Promise.resolve(),
     () => [words('One.'), stop],
@@ -179,6 +184,7 @@ test('P a page whose look for changes never gets a response looks again', async 
   await until(() => shows('One.'))
   isLost = true
   await until(() => !isLost)
+  clock.mockRestore()
   await one.client.sendMessage('more')
   await until(() => shows('Two.'))
 })

@@ -76,11 +76,11 @@ function readEntry(
         state,
         options,
         approvalId,
-        decision,
-        reason,
-        ...yes,
+        // A denial's reason travels with the call. Of an answer that did not count, nothing is told.
+        ...(told
+          ? { reason: oneOf(told.decision === decision, true) && reason, ...told }
+          : { decision, reason, ...yes }),
       }),
-      ...told,
     },
   ]
 }

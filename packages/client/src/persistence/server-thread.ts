@@ -59,7 +59,7 @@ export class ServerThread implements KeptThread {
   #ownRun: string | undefined
   /** The run that it opened before a reload; none once another page of the browser works, which may have taken that up. */
   #formerRun: string | undefined
-  /** Whether the conversation was tried to load, and whether that succeeded. */
+  /** Whether the conversation was tried to load, and whether what was loaded is shown. */
   #isTried = false
   #isLoaded = false
   /** What this browser has stored was not read: another page may have begun what it tells of. */
@@ -107,11 +107,13 @@ export class ServerThread implements KeptThread {
     this.#pollEvery = pollEvery
     this.#timeout = timeout
     const storage = {
+      merges: true,
       load: () => this.#load(),
       save: (threadId: string, { openRun, ...record }: ThreadRecord) =>
         // A run that is only followed belongs to another page, also after a reload of this one.
         this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#left),
       restored: () => {
+        this.#isLoaded = true
         this.#shown = this.#loaded
         this.#unsent.shown()
         this.#replacement.loaded(this.#loaded?.messages ?? [])
@@ -154,6 +156,7 @@ export class ServerThread implements KeptThread {
   }
 
   replace(): void {
+    this.#isLoaded = true
     this.#thread.replace()
   }
 
@@ -227,7 +230,9 @@ export class ServerThread implements KeptThread {
   #holdLock(): void {
     const { executing, queue } = this.#session.state
     const isDisposed = this.#host.isUnused(1)
-    const isWorking = this.#isOwnRun || executing.size > 0 || queue.length > 0
+    // What is queued where no page shows it is left to the next page: nobody could send it here.
+    const isQueued = queue.length > 0 && !this.#host.isUnused(0)
+    const isWorking = this.#isOwnRun || executing.size > 0 || isQueued
     if ((isWorking || this.#loads.size > 0) && !isDisposed) this.#lock.take()
     else this.#lock.release()
   }
@@ -271,7 +276,6 @@ export class ServerThread implements KeptThread {
     this.#isTried = true
     if (loaded === 'failed') return undefined
     this.#loaded = loaded
-    this.#isLoaded = true
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
     const isFree = wasFree === false ? false : await this.#tryLock()
     const isAlone = isFree ?? isFirst
@@ -279,7 +283,10 @@ export class ServerThread implements KeptThread {
     const unsent = this.#unsent.take(stored, isAlone)
     if (isFirst) this.#formerRun = unsent?.openRun
     else if (isFree === false) this.#formerRun = undefined
-    if (!loaded && !unsent) return undefined
+    if (!loaded && !unsent) {
+      this.#isLoaded = true
+      return undefined
+    }
     const { messages = [], run } = loaded ?? {}
     // A run that was recovered leaves its mark: the reply was cut off.
     const last = messages.at(-1)
@@ -340,7 +347,8 @@ export class ServerThread implements KeptThread {
   }
 
   async #look(): Promise<void> {
-    const since = Date.now()
+    // Not `Date`: a clock may be set back.
+    const since = performance.now()
     // A response may never arrive.
     if (since - this.#lookingSince < this.#timeout) return
     if (this.#isBusy || globalThis.document?.visibilityState === 'hidden') return
@@ -348,7 +356,9 @@ export class ServerThread implements KeptThread {
     try {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
-      if (this.#isBusy || !now) return
+      if (this.#isBusy) return
+      // What this browser has kept is shown also where the server has no such conversation.
+      if (!now) return this.#isLoaded ? undefined : await this.#thread.reload()
       // A conversation that began here may be shown as it is, unless something of it waits to be loaded.
       const isKnown = before ? before.createdAt === now.createdAt : this.#isLoaded
       // Where the head has moved to an older message, another version is shown.
@@ -403,7 +413,7 @@ export class ServerThread implements KeptThread {
 
 function worksElsewhere(): CountersignError {
   const message =
-    'Another page works on this conversation. Wait until it is done, or close it; then try again.'
+    'Another page works on this conversation: a run or a tool is under way there, or a message is queued. Finish that there, or close it; then try again.'
   return new CountersignError('thread-busy', message)
 }
 
