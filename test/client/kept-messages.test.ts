@@ -1,4 +1,5 @@
 import { ChatClient } from '@countersign/client'
+import { passMacrotasks } from '@countersign/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type MemoryPersistence, memoryPersistence } from './fake-browser.js'
 import { openPage, startServer, stop, words } from './threads-server.js'
@@ -26,6 +27,7 @@ function mountAnew({ threads }: Pick<Page, 'threads'>) {
   return { client }
 }
 
+const chat = 'http://server.test/chat'
 const never = () => new Promise<never>(() => {})
 
 test.each([
@@ -131,4 +133,33 @@ test('P what this browser has kept is shown also if the user says something whil
   await sent
   await until(() => said(page).includes('first'))
   expect(said(page).sort()).toEqual(['first', 'second'])
+})
+
+test('P a request that is stopped while it waits does not replace the version that its page has gone on with', async () => {
+  const { open, opened } = gate()
+  const server = startServer(async function* () {
+    await opened
+    yield stop
+  })
+  const headers = { 'content-type': 'application/json' }
+  const send = (runId: string, text: string, countersign = {}) => {
+    const messages = [{ id: text, role: 'user', content: text }]
+    const forwardedProps = { countersign }
+    const body = JSON.stringify({ threadId: 't', runId, messages, tools: [], context: [], forwardedProps })
+    return server.handle(new Request(chat, { method: 'POST', headers, body }))
+  }
+  const first = await send('r1', 'one')
+  const waits = send('r2', 'two', { edit: 'one' })
+  await passMacrotasks(2)
+  await server.handle(new Request(`${chat}?threadId=t&runId=r2`, { method: 'DELETE' }))
+  open()
+  await first.text()
+  const { status } = await waits
+  expect([status, await (await waits).text()]).toEqual([
+    409,
+    expect.stringContaining('stopped before it began'),
+  ])
+  const stored = await (await server.handle(new Request(`${chat}?threadId=t`))).json()
+  expect(stored.messages.map(({ id }: { id: string }) => id)).not.toContain('two')
+  expect((await send('r3', 'two')).status).toBe(200)
 })

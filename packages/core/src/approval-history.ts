@@ -76,10 +76,9 @@ function readEntry(
         state,
         options,
         approvalId,
-        // A denial's reason travels with the call. Of an answer that did not count, nothing is told.
-        ...(told
-          ? { reason: oneOf(told.decision === decision, true) && reason, ...told }
-          : { decision, reason, ...yes }),
+        reason: told === undefined || told.decision === decision ? reason : undefined,
+        // Not both: another page may have answered before this one, with other arguments.
+        ...(told ?? { decision, ...yes }),
       }),
     },
   ]
