@@ -1,7 +1,9 @@
 import { ChatClient, nextStep } from '@countersign/client'
-import { CountersignError, type Message } from '@countersign/core'
-import { scriptedModel } from '@countersign/server'
+import { withRecord } from '@countersign/client/ui'
+import { approvalHistory, CountersignError, type Message } from '@countersign/core'
+import { scriptedModel, tool } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
+import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
 import { FakeLocks } from './fake-locks.js'
 import { openPage, startServerWith, stop, words } from './threads-server.js'
@@ -159,7 +161,12 @@ test('P retry() starts the client tool also where the page looks for changes whi
   expect([ran, two.errors]).toEqual([['a in two'], []])
 })
 
-test('P a page whose look for changes never gets a response looks again', async () => {
+test.each([
+  ['', 0],
+  [', also where its clock is set back meanwhile', 3_600_000],
+])('P a page whose look for changes never gets a response looks again%s', async (_, ahead) => {
+  const { now } = Date
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + ahead)
   const { server, page } = start(
     Promise.resolve(),
     () => [words('One.'), stop],
@@ -179,6 +186,7 @@ test('P a page whose look for changes never gets a response looks again', async 
   await until(() => shows('One.'))
   isLost = true
   await until(() => !isLost)
+  clock.mockRestore()
   await one.client.sendMessage('more')
   await until(() => shows('Two.'))
 })
@@ -315,4 +323,44 @@ test('P retry() that had to give up the lock while it loaded starts no client to
   await Promise.all(retries)
   await until(() => call(two, 'a')?.state !== 'executing')
   expect(ran).toEqual(['a in one'])
+})
+
+test.each([
+  ['with other arguments', 'one', { input: { to: 'one' } }],
+  ['without a change', undefined, {}],
+])('P a page whose edit came after an approval %s tells what the call ran with', async (_, to, ran) => {
+  const { open, opened } = gate()
+  const send = tool({
+    name: 'send',
+    description: 'Sends.',
+    input: z.object({ to: z.string() }),
+    needsApproval: true,
+    allowEdits: true,
+    execute: ({ to }) => `sent to ${to}`,
+  })
+  const server = startServerWith({ tools: [send] }, () => [calls('send', 'a'), finish])
+  let isLate = false
+  const handle = async (request: Request) => {
+    if (isLate && request.method === 'POST') await opened
+    return server.handle(request)
+  }
+  const [one, two] = [openPage(server), openPage({ handle })]
+  await one.client.sendMessage('go')
+  await until(() => asked(two).length === 1)
+  isLate = true
+  const edit = (page: typeof one, to: string | undefined) => {
+    const id = call(page, 'a')?.approval?.id ?? ''
+    return page.client.addToolApprovalResponse({ id, approved: true, ...(to && { input: { to } }) })
+  }
+  const late = edit(two, 'two')
+  expect(await edit(one, to)).toEqual({ status: 'sent' })
+  open()
+  expect(await late).toMatchObject({ status: 'refused', code: 'approval-conflict' })
+  for (const page of [one, two]) {
+    const { messages } = page.client.getSnapshot()
+    const part = call(page, 'a')
+    const { decision, input } = { input: undefined, ...approvalHistory(messages)[0] }
+    expect({ decision, input }).toEqual({ decision: 'approve', input: undefined, ...ran })
+    expect(part && withRecord(part, messages).approval?.input).toEqual(input)
+  }
 })

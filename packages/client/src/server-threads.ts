@@ -169,12 +169,12 @@ function waitWhileBusy(connection: Connection, busyFor: number): Connection {
   return {
     ...connection,
     async *connect(input: RunAgentInput, connect: ConnectOptions) {
-      for (const until = Date.now() + busyFor; ; ) {
+      for (const until = performance.now() + busyFor; ; ) {
         try {
           yield* connection.connect(input, connect)
           return
         } catch (error) {
-          if (!isResponse(error, 409, 'thread-busy') || Date.now() >= until) throw error
+          if (!isResponse(error, 409, 'thread-busy') || performance.now() >= until) throw error
         }
         await wait(BUSY_MS, connect.signal)
         if (connect.signal.aborted) return

@@ -76,11 +76,10 @@ function readEntry(
         state,
         options,
         approvalId,
-        decision,
-        reason,
-        ...yes,
+        reason: told === undefined || told.decision === decision ? reason : undefined,
+        // Not both: another page may have answered before this one, with other arguments.
+        ...(told ?? { decision, ...yes }),
       }),
-      ...told,
     },
   ]
 }

@@ -57,6 +57,12 @@ export function tooSlow(timeout: number): CountersignError {
   return new CountersignError('persistence-unavailable', message, { timeout })
 }
 
+/** For a conversation of a server: nothing of it is lost. */
+export function loadsLate(timeout: number): CountersignError {
+  const message = `The conversation did not load within ${timeout} ms. It is shown once it has; what is said meanwhile is kept.`
+  return new CountersignError('persistence-unavailable', message, { timeout })
+}
+
 function isQuotaError(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || !('name' in error)) return false
   return error.name === 'QuotaExceededError' || error.name === 'NS_ERROR_DOM_QUOTA_REACHED'

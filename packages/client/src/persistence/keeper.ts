@@ -5,7 +5,7 @@ import {
   readRecord,
   type ThreadRecord,
 } from '@countersign/core'
-import { noRecord, tooSlow } from './failures.js'
+import { loadsLate, noRecord, tooSlow } from './failures.js'
 import type { KeptSession, Limits, ThreadStorage } from './persistence.js'
 
 /** The longest delay (ms) a timer supports. */
@@ -58,16 +58,19 @@ export class Keeper {
   async #load(): Promise<void> {
     try {
       const { threadId } = this.#session
-      const record = await this.#inTime(this.#persistence.load(threadId))
+      const record = await this.#inTime(
+        this.#persistence.load(threadId),
+        this.#persistence.merges ? loadsLate : tooSlow,
+      )
       // Validated for any storage: from half a conversation, an approval request might be withdrawn that nobody was shown.
       const damage = record && !isThreadRecord(record) ? noRecord(threadId, record) : undefined
-      this.#unreadable = damage !== undefined
+      this.#unreadable = damage !== undefined && !this.#persistence.merges
       if (damage) this.#session.failed(damage)
       else if (record && !this.ready) this.#restore(record)
     } catch (cause) {
       const error = toError(cause, 'The stored conversation could not be read; it was left as it is.')
       // The stored data may be intact, so it is not overwritten. Corrupt data was moved aside.
-      this.#unreadable = error.code !== 'persistence-corrupt'
+      this.#unreadable = error.code !== 'persistence-corrupt' && !this.#persistence.merges
       this.#session.failed(error)
     }
     this.#begin()
@@ -164,11 +167,11 @@ export class Keeper {
   }
 
   /** A storage that does not respond must not block the chat. */
-  #inTime<T>(work: Promise<T>): Promise<T> {
+  #inTime<T>(work: Promise<T>, failure = tooSlow): Promise<T> {
     const { timeout } = this.#limits
     let timer: ReturnType<typeof setTimeout> | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(tooSlow(timeout)), Math.min(timeout, longest))
+      timer = setTimeout(() => reject(failure(timeout)), Math.min(timeout, longest))
     })
     return Promise.race([work, late]).finally(() => clearTimeout(timer))
   }

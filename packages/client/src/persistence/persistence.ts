@@ -31,6 +31,8 @@ export type ChangeRecord = (stored: ThreadRecord | undefined) => ThreadRecord | 
 
 /** A storage inside the client. */
 export interface ThreadStorage extends Pick<Persistence, 'load' | 'save'> {
+  /** `save` adds to what is stored: it may save also what was not loaded before. */
+  readonly merges?: boolean
   /** Called when the record that was loaded last has been taken over. */
   restored?(): void
 }

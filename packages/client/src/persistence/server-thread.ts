@@ -59,7 +59,7 @@ export class ServerThread implements KeptThread {
   #ownRun: string | undefined
   /** The run that it opened before a reload; none once another page of the browser works, which may have taken that up. */
   #formerRun: string | undefined
-  /** Whether the conversation was tried to load, and whether that succeeded. */
+  /** Whether the conversation was tried to load, and whether what was loaded is shown. */
   #isTried = false
   #isLoaded = false
   /** What this browser has stored was not read: another page may have begun what it tells of. */
@@ -111,11 +111,13 @@ export class ServerThread implements KeptThread {
     this.#pollEvery = pollEvery
     this.#timeout = timeout
     const storage = {
+      merges: true,
       load: () => this.#load(),
       save: (threadId: string, { openRun, ...record }: ThreadRecord) =>
         // A run that is only followed belongs to another page, also after a reload of this one.
         this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#left),
       restored: () => {
+        this.#isLoaded = true
         this.#shown = this.#loaded
         this.#unsent.shown()
         this.#replacement.loaded(this.#loaded?.messages ?? [])
@@ -158,6 +160,7 @@ export class ServerThread implements KeptThread {
   }
 
   replace(): void {
+    this.#isLoaded = true
     this.#thread.replace()
   }
 
@@ -201,7 +204,9 @@ export class ServerThread implements KeptThread {
   /** A run or a client tool of this page is under way, or a message waits to be sent. */
   get #isWorking(): boolean {
     const { executing, queue } = this.#session.state
-    return this.#isOwnRun || executing.size > 0 || queue.length > 0
+    // What is queued where no page shows it is left to the next page: nobody could send it here.
+    const isQueued = queue.length > 0 && !this.#host.isUnused(0)
+    return this.#isOwnRun || executing.size > 0 || isQueued
   }
 
   leaveIfUnused(): void {
@@ -243,7 +248,6 @@ export class ServerThread implements KeptThread {
     this.#isTried = true
     if (loaded === 'failed') return undefined
     this.#loaded = loaded
-    this.#isLoaded = true
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
     const isFree = wasFree === false ? false : await this.#lock.try()
     const isAlone = isFree ?? isFirst
@@ -251,7 +255,10 @@ export class ServerThread implements KeptThread {
     const unsent = this.#unsent.take(stored, isAlone)
     if (isFirst) this.#formerRun = unsent?.openRun
     else if (isFree === false) this.#formerRun = undefined
-    if (!loaded && !unsent) return undefined
+    if (!loaded && !unsent) {
+      this.#isLoaded = true
+      return undefined
+    }
     const { messages = [], run } = loaded ?? {}
     // A run that was recovered leaves its mark: the reply was cut off.
     const last = messages.at(-1)
@@ -312,7 +319,8 @@ export class ServerThread implements KeptThread {
   }
 
   async #look(): Promise<void> {
-    const since = Date.now()
+    // Not `Date`: a clock may be set back.
+    const since = performance.now()
     // A response may never arrive.
     if (since - this.#lookingSince < this.#timeout) return
     if (this.#isBusy || globalThis.document?.visibilityState === 'hidden') return
@@ -321,7 +329,7 @@ export class ServerThread implements KeptThread {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
       if (this.#isBusy) return
-      // What was written in a new conversation is only in this browser, and not read if the first load failed.
+      // What this browser has kept is shown also where the server has no such conversation.
       if (!now) return this.#isLoaded ? undefined : await this.#thread.reload()
       // A conversation that began here may be shown as it is, unless something of it waits to be loaded.
       const isKnown = before ? before.createdAt === now.createdAt : this.#isLoaded
@@ -377,7 +385,7 @@ export class ServerThread implements KeptThread {
 
 function worksElsewhere(): CountersignError {
   const message =
-    'Another page works on this conversation. Wait until it is done, or close it; then try again.'
+    'Another page works on this conversation: a run or a tool is under way there, or a message is queued. Finish that there, or close it; then try again.'
   return new CountersignError('thread-busy', message)
 }
 

@@ -4,24 +4,27 @@ import {
   displayText,
   type MessagePart,
   omitUndefined,
+  sameJson,
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/core'
 
 /**
  * The call with the decision that the server has recorded in its message, such as before a reload or in another browser, where this page
- * knows of none: a card then shows the arguments that ran. The same object if there is nothing to add.
+ * knows of none, or where its own answer was not used because another came first: a card then shows the arguments that ran. The same
+ * object if there is nothing to add.
  */
 export function withRecord(part: ToolCallPart, messages: readonly UIMessage[]): ToolCallPart {
   const { approval } = part
-  if (approval === undefined || approval.approved !== undefined) return part
+  if (approval === undefined) return part
   const entry = entryOf(part, messages)
   if (entry?.by !== 'person' || (entry.decision !== 'approve' && entry.decision !== 'deny')) return part
-  const { decision, scope, input } = entry
-  return {
-    ...part,
-    approval: { ...approval, approved: decision === 'approve', ...omitUndefined({ scope, input }) },
-  }
+  const approved = entry.decision === 'approve'
+  const isWhole = entry.edited !== true || entry.input !== undefined
+  if (approval.approved === approved && (!isWhole || sameJson(approval.input, entry.input))) return part
+  const { scope, input, reason, edited, mandate, ...asked } = approval
+  const told = omitUndefined({ scope: entry.scope, input: entry.input, reason: entry.reason })
+  return { ...part, approval: { ...asked, approved, ...told } }
 }
 
 /**

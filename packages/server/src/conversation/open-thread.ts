@@ -2,6 +2,7 @@ import {
   type AGUIEvent,
   asString,
   CountersignError,
+  isCountersignError,
   isRecord,
   type Message,
   type RunAgentInput,
@@ -62,6 +63,7 @@ interface ThreadCalls {
   readonly closeCalls: CloseCalls
   /** Completes the results among the messages that were added, which begin at `from`. */
   readonly withEdits: (messages: readonly Message[], from: number) => Promise<Message[]>
+  readonly stop: AbortSignal
 }
 
 /** What a run's input says about its thread. */
@@ -80,7 +82,7 @@ export async function openThread(
   settings: AgentSettings,
   { threadId, runId, messages: given, tools = [], forwardedProps, resume = [] }: ThreadRequest,
   context: RunContext,
-  { closeCalls, withEdits }: ThreadCalls,
+  { closeCalls, withEdits, stop }: ThreadCalls,
   abandoned?: string,
 ): Promise<HeldThread> {
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
@@ -105,6 +107,8 @@ export async function openThread(
     const asked = new Set(given.map(({ id }) => id))
     const newId = newIds(settings.generateId, (id) => known.has(id) || asked.has(id))
     const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given, resume)
+    // Stopped while it waited: its page may have gone on with another version, which is to stay.
+    if (isCountersignError(stop.reason) && stored.at(-1)?.id !== shown.at(-1)?.id) throw stop.reason
     const history = stored.map(({ message }) => message)
     const toolkit = withClientTools(settings.toolkit, tools, settings.warn)
     const merged = isUpload

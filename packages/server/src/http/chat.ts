@@ -1,12 +1,13 @@
 import { CountersignError, isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
 import { notify } from '../encoding/hooks.js'
-import { abortLater, sleep } from '../encoding/signals.js'
+import { abortLater, anySignal, sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
 import { askedBy, wasAsked } from '../run/asked-by.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { bytesHeldBy, holdMore, takeRun } from './quota.js'
+import { whileOpening } from './readers.js'
 import { restFrames } from './rejoin.js'
 import { checkPost, type Route, respond, whileHeld } from './route.js'
 import type { ChatOptions } from './route-rules.js'
@@ -141,7 +142,11 @@ export async function startRun(
       held.release()
       held = takeRun(ownerOf(holder), agent.limits, input)
     }
-    thread = await agent.openThread(input, context, left.signal)
+    const stopped = new AbortController()
+    const opened = whileOpening(holder && runKey(holder, input.threadId, input.runId), () =>
+      stopped.abort(stoppedBefore(input.runId)),
+    )
+    thread = await agent.openThread(input, context, anySignal([left.signal, stopped.signal])).finally(opened)
     if (thread) holdMore(held, bytesHeldBy(thread.messages), agent.limits)
     const { events, delivered } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
     notify(
@@ -156,6 +161,12 @@ export async function startRun(
   } finally {
     left.cancel()
   }
+}
+
+function stoppedBefore(runId: string): CountersignError {
+  const message =
+    'The run was stopped before it began, and another version is shown by now. Nothing was stored.'
+  return new CountersignError('truncated-stream', message, { status: 409, runId })
 }
 
 function isOpenAlready(error: unknown, runId: string): boolean {

@@ -5,8 +5,22 @@ export const readersOf = new Map<string, { join(): () => void; stop(): void }>()
 const stoppedEarly = new Set<string>()
 const MAX_STOPPED = 1000
 
+/** What stops a run that waits for its conversation. */
+const opening = new Map<string, () => void>()
+
+/** Calls `stop` if the run is stopped, or was stopped before, until the function that this returns is called. */
+export function whileOpening(key: string | undefined, stop: () => void): () => void {
+  if (key === undefined) return () => {}
+  opening.set(key, stop)
+  if (stoppedEarly.delete(key)) stop()
+  return () => {
+    if (opening.get(key) === stop) opening.delete(key)
+  }
+}
+
 /** Stops a run of this process now, or as soon as it begins. */
 export function stopNow(key: string): void {
+  opening.get(key)?.()
   const readers = readersOf.get(key)
   readers?.stop()
   if (!readers) stoppedEarly.add(key)

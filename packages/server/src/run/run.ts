@@ -168,6 +168,7 @@ export async function openRunThread(
   const calls: Parameters<typeof openThread>[4] = {
     closeCalls: closing(settings, input, context, stop),
     withEdits: (messages, from) => withEdits(scope, messages, from),
+    stop,
   }
   return threads && openThread(threads, settings, input, context ?? {}, calls, abandoned)
 }
