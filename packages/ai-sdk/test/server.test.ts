@@ -30,7 +30,7 @@ test('a run is resumed whatever characters its id has, and a reader who leaves g
     approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
     warn: () => {},
   })
-  const context = { subject: 'ann' }
+  const context = { subject: 'resuming' }
   const messages = [{ id: 'u1', role: 'user', content: 'Hi' }]
   const body = JSON.stringify({ threadId: 't', runId: 'запуск 1', messages, tools: [], context: [] })
   const headers = { 'content-type': 'application/json' }
@@ -78,7 +78,7 @@ test('a request that waits for the stored conversation counts in the share of it
     const body = JSON.stringify({ id, messages: [message], trigger: 'submit-message', messageId: 'u1' })
     const headers = { 'content-type': 'application/json' }
     const request = new Request('http://localhost/', { method: 'POST', headers, body })
-    const response = await handleAiSdkChat(agent, request, { context: { subject: 'ann' } })
+    const response = await handleAiSdkChat(agent, request, { context: { subject: 'waiting for a load' } })
     await response.text()
     return response.status
   }
