@@ -166,13 +166,11 @@ export const sdk = [
     code: 'the run goes on',
     check: 'run id of a header',
     play: async ({ run, send }, { saw, breach }) => {
-      let status
-      const onEvent = ({ type }) => {
-        if (type === 'TEXT_MESSAGE_CONTENT') status ??= send('/kept/thread/stream', { method: 'GET' })
-      }
-      await run([say('hello')], { path: '/kept', runId: 'δρόμος', onEvent })
-      const resumed = (await status)?.status
-      if (resumed === 500) breach('HTTP 500')
+      const runId = 'δρόμος'
+      await run([say('hello')], { path: '/kept', runId })
+      const query = new URLSearchParams({ runId })
+      const { status } = await send(`/kept/thread/stream?${query}`, { method: 'GET' })
+      if (status === 500) breach('HTTP 500')
       else saw('the run goes on')
     },
   },
