@@ -40,7 +40,7 @@ export const budgets = [
     name: 'langgraph: langGraph, on top of the client',
     imports: { ...client, langgraph: '{ langGraph }' },
     onTop: true,
-    first: 6.1,
+    first: 6.2,
   },
   ...['react', 'solid', 'vue', 'svelte'].map((name) => ({
     name: `${name}: on top of the client`,

@@ -10,7 +10,7 @@ const packages = join(root, 'packages')
 const entries = `
 export * from './index.ts'
 export * from './node.ts'
-export { handleAiSdkChat } from '../../ai-sdk/src/server.ts'
+export { handleAiSdkChat, resumeAiSdkChat } from '../../ai-sdk/src/server.ts'
 export { CountersignError } from '@countersign/core'
 export { redisLedger } from '../../redis/src/index.ts'
 export { ensureSchema, fromPg, sqlLedger } from '../../sql/src/index.ts'`

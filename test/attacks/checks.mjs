@@ -555,6 +555,16 @@ export const checks = {
     put: '2 ** 31 - 1)\n    })',
   },
   'bytes that arrive': never(server('http/http.ts'), '!held.grow(Math.max(value.byteLength, CHUNK_BYTES))'),
+  'requests that wait': {
+    file: server('http/quota.ts'),
+    find: 'takeArriving(owner, Math.min(bytesHeldBy(request), most), limits)',
+    put: 'takeArriving(owner, 0, limits)',
+  },
+  'run id of a header': {
+    file: 'ai-sdk/src/server/response.ts',
+    find: '[RUN_ID_HEADER]: encodeURIComponent(runId)',
+    put: '[RUN_ID_HEADER]: runId',
+  },
   'runs of one person': {
     file: server('http/quota.ts'),
     find: 'runs.take(owner, size, limits.runs, limits.runBytes)',

@@ -151,12 +151,35 @@ export async function openPlace(
       ...(factor !== undefined && { secondFactor: true }),
     }
   }
+  // The same with stored conversations, in a store that answers only once it is told to.
+  const rows = server.memoryThreads()
+  const kept = server.createAgent({
+    model: model(record),
+    threads: {
+      ...rows,
+      load: async (...asked) => {
+        record.wait()
+        if (limits !== undefined) await record.answering
+        return rows.load(...asked)
+      },
+    },
+    warn: () => {},
+    limits,
+    approvals: { secret: SECRET, ledger: server.memoryLedger() },
+  })
   const handlers = {
     '/chat': server.toNodeHandler(agent, { context, goOnFor: 2000 }),
     '/live': server.toNodeHandler(agent, { context, live: true }),
     '/answer': server.toNodeAnswerHandler(agent, { context }),
     '/preview': server.toNodePreviewHandler(agent, { context }),
     '/grants': server.toNodeGrantsHandler(agent, { context }),
+    '/kept': server.toNodeHandler(kept, { context, goOnFor: 2000 }),
+    '/kept/ai-sdk': onNode((request, known) =>
+      server.handleAiSdkChat(kept, request, { context: context(known) }),
+    ),
+    '/kept/thread/stream': onNode((request, known) =>
+      server.resumeAiSdkChat(kept, request, { context: context(known) }),
+    ),
     '/ai-sdk': onNode((request, known) =>
       server.handleAiSdkChat(agent, request, { context: context(known) }),
     ),

@@ -11,7 +11,24 @@ function newRecord() {
   const breaches = []
   const crashes = []
   const models = []
+  const waiting = { count: 0, watch: () => {} }
+  let answer = () => {}
+  const answering = new Promise((resolve) => {
+    answer = resolve
+  })
   return {
+    /** Requests that a store was asked for, and the end of their wait. */
+    answering,
+    answer: () => answer(),
+    wait: () => {
+      waiting.count++
+      waiting.watch()
+    },
+    waited: (count) =>
+      new Promise((resolve) => {
+        waiting.watch = () => void (waiting.count >= count && resolve('waits'))
+        waiting.watch()
+      }),
     runs,
     notes,
     codes,

@@ -1,6 +1,7 @@
 import { handleAiSdkChat, readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
-import { createAgent, handleChat, memoryLedger, memoryThreads } from '@countersign/server'
+import { createAgent, handleChat, memoryLedger, memoryThreads, toolDefinition } from '@countersign/server'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 
 test('the metadata of a message is taken once, however many steps it has', () => {
   const steps = Array.from({ length: 500 }, () => [
@@ -30,7 +31,7 @@ test('a run is resumed whatever characters its id has, and a reader who leaves g
     approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
     warn: () => {},
   })
-  const context = { subject: 'ann' }
+  const context = { subject: 'resuming' }
   const messages = [{ id: 'u1', role: 'user', content: 'Hi' }]
   const body = JSON.stringify({ threadId: 't', runId: 'запуск 1', messages, tools: [], context: [] })
   const headers = { 'content-type': 'application/json' }
@@ -78,7 +79,7 @@ test('a request that waits for the stored conversation counts in the share of it
     const body = JSON.stringify({ id, messages: [message], trigger: 'submit-message', messageId: 'u1' })
     const headers = { 'content-type': 'application/json' }
     const request = new Request('http://localhost/', { method: 'POST', headers, body })
-    const response = await handleAiSdkChat(agent, request, { context: { subject: 'ann' } })
+    const response = await handleAiSdkChat(agent, request, { context: { subject: 'waiting for a load' } })
     await response.text()
     return response.status
   }
@@ -86,4 +87,49 @@ test('a request that waits for the stored conversation counts in the share of it
   expect(await post('e')).toBe(429)
   open()
   expect(await Promise.all(waiting)).toEqual([200, 200, 200, 200])
+})
+
+test('what a reader who resumes a run is sent of the reply before counts in its share', async () => {
+  let steps = 0
+  const agent = createAgent({
+    model: {
+      id: 'test/model',
+      async *stream(_, { signal }) {
+        if (++steps === 1) {
+          yield { type: 'text-delta', delta: 'x'.repeat(200_000) }
+          yield { type: 'tool-call', id: 'c1', name: 'look', arguments: '{}' }
+          return yield { type: 'finish', reason: 'tool_calls' }
+        }
+        yield { type: 'text-delta', delta: 'Hello' }
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      },
+    },
+    tools: [toolDefinition({ name: 'look', description: 'Looks.', input: z.object({}) }).client(() => null)],
+    threads: memoryThreads(),
+    limits: { runBytes: { perOwner: 900_000, total: 9_000_000 } },
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+    warn: () => {},
+  })
+  const context = { subject: 'reading a reply' }
+  const post = (messages: readonly unknown[]) => {
+    const body = JSON.stringify({ id: 't', messages, trigger: 'submit-message' })
+    const headers = { 'content-type': 'application/json' }
+    return handleAiSdkChat(agent, new Request('http://localhost/', { method: 'POST', headers, body }), {
+      context,
+    })
+  }
+  const asked = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] }
+  await (await post([asked])).text()
+  const look = { type: 'tool-look', toolCallId: 'c1', state: 'output-available', input: {}, output: 'seen' }
+  const run = await post([asked, { id: 'reply_u1', role: 'assistant', parts: [look] }])
+  const reader = run.body?.getReader()
+  await reader?.read()
+  const resume = () => resumeAiSdkChat(agent, new Request('http://localhost/t/stream'), { context })
+  const first = await resume()
+  expect([first.status, (await resume()).status]).toEqual([200, 429])
+  await first.body?.cancel()
+  const again = await resume()
+  expect(again.status).toBe(200)
+  await again.body?.cancel()
+  await reader?.cancel()
 })

@@ -146,6 +146,7 @@ test.each(['runs', 'runBytes', 'arrivingBytes', 'earlyAnswers', 'earlyAnswerSize
   },
 )
 
+// Shares count for the whole process, so each of these has a user of its own.
 test('a request that waits for a store counts in the share of its user', async () => {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {
@@ -163,7 +164,7 @@ test('a request that waits for a store counts in the share of its user', async (
     },
     limits: { arrivingBytes: { perOwner: 1_000_000, total: 4_000_000 } },
   })
-  const post = async (threadId: string, subject = 'ann') => {
+  const post = async (threadId: string, subject = 'waiting') => {
     const body = JSON.stringify({ ...input([user('x'.repeat(200_000))]), threadId, runId: threadId })
     const headers = { 'content-type': 'application/json' }
     const request = new Request('http://localhost/', { method: 'POST', headers, body })
@@ -173,7 +174,7 @@ test('a request that waits for a store counts in the share of its user', async (
   }
   const waiting = [post('a'), post('b')]
   expect(await post('c')).toBe(429)
-  const another = post('d', 'bob')
+  const another = post('d', 'another')
   open()
   expect(await Promise.all([...waiting, another])).toEqual([200, 200, 200])
   expect(await post('e')).toBe(200)
@@ -203,7 +204,7 @@ test('a run counts the stored conversation that it continues, and the largest on
     })
     const headers = { 'content-type': 'application/json' }
     const request = new Request('http://localhost/', { method: 'POST', headers, body })
-    return handleChat(agent, request, { context: { subject: 'ann' } })
+    return handleChat(agent, request, { context: { subject: 'continuing' } })
   }
   for (const thread of ['small', 'large', 'other'])
     for (let at = 0; at < (thread === 'large' ? 4 : 2); at++)
@@ -222,7 +223,7 @@ test('a long reply counts in the share of its reader until it is read, and arriv
   const said = `.${'\u{1f600}'.repeat(120_000)}`
   const body = JSON.stringify(input([user(said)]))
   const headers = { 'content-type': 'application/json' }
-  const context = { subject: 'ann' }
+  const context = { subject: 'reading' }
   const posted = new Request('http://localhost/', { method: 'POST', headers, body })
   expect(await (await handleChat(agent, posted, { context })).text()).toContain('RUN_FINISHED')
   const load = (gone?: AbortSignal) =>

@@ -140,4 +140,38 @@ export const sdk = [
       else world.saw('the model is not told')
     }),
   },
+  {
+    name: 'more requests than may wait for a store',
+    sends: 'edits of 20 KB beside each other, where 100 KB may wait and the store does not answer',
+    code: 'too-many-requests',
+    check: 'requests that wait',
+    server: { limits: { arrivingBytes: { perOwner: 100_000 } } },
+    play: async ({ send }, { record, breach }) => {
+      const message = { ...user('x'.repeat(20_000)), id: 'edited' }
+      const edit = (id) =>
+        send('/kept/ai-sdk', {
+          body: { id, messages: [message], messageId: 'edited', trigger: 'submit-message' },
+        })
+      const first = [edit('one'), edit('two')]
+      await record.waited(2)
+      const third = edit('three')
+      if ((await Promise.race([third, record.waited(3)])) === 'waits') breach('the third waits as well')
+      record.answer()
+      await Promise.all([...first, third])
+    },
+  },
+  {
+    name: 'a run whose id is no text for a header, resumed',
+    sends: 'a chat request whose run id is in Greek letters, and the GET of an AI SDK client for it',
+    code: 'the run goes on',
+    check: 'run id of a header',
+    play: async ({ run, send }, { saw, breach }) => {
+      const runId = 'δρόμος'
+      await run([say('hello')], { path: '/kept', runId })
+      const query = new URLSearchParams({ runId })
+      const { status } = await send(`/kept/thread/stream?${query}`, { method: 'GET' })
+      if (status === 500) breach('HTTP 500')
+      else saw('the run goes on')
+    },
+  },
 ]

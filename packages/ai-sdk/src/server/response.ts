@@ -127,15 +127,16 @@ export async function resumeAiSdkChat(
     const runId = query.get('runId') ?? (run?.lapsed ? undefined : run?.runId)
     const wanted =
       runId === undefined ? undefined : { threadId, runId: checkId('runId', runId, agent.limits), after: 0 }
-    rest = wanted && (await openReplay(agent, subjectOf(context), wanted, request.signal))
-    if (rest === undefined || runId === undefined)
-      return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
     const own = new Set(run?.messageIds)
     const reply = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
+    const before = after === undefined ? reply.filter(({ id }) => !own.has(id)) : []
+    rest = wanted && (await openReplay(agent, subjectOf(context), wanted, request.signal, before))
+    if (rest === undefined || runId === undefined)
+      return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
     const messageId = replyId(messages)
     const options =
       after === undefined
-        ? { keepAlive, messageId, runId, before: reply.filter(({ id }) => !own.has(id)) }
+        ? { keepAlive, messageId, runId, before }
         : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: Number(after) }
     return toResponse(eventsOf(rest), options, request.signal)
   } catch (error) {

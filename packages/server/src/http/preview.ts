@@ -4,7 +4,7 @@ import type { Agent } from '../run/agent.js'
 import { subjectOf } from '../scope/run-context.js'
 import type { AnswerOptions } from './answer.js'
 import { json } from './http.js'
-import { checkPost, type Route, respond, whileHeld } from './route.js'
+import { checkPost, type Route, respond, whileHeld, whole } from './route.js'
 import { checkOrigin } from './route-rules.js'
 import { checkId, invalid } from './run-input.js'
 
@@ -35,7 +35,8 @@ export const previewRoute: Route = {
     const context = await request.context()
     const owner = subjectOf(context)?.id
     const edits = readEdits(await request.readBody({ owner, limits }), limits)
-    return json(await whileHeld(owner, edits, agent, () => agent.previewEdits(edits, context, request.gone)))
+    const preview = () => agent.previewEdits(edits, context, request.gone)
+    return whole(agent, context, json(await whileHeld(owner, edits, agent, preview)), request.gone)
   },
 }
 

@@ -1,7 +1,7 @@
 import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
 import { type Holder, ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
-import { takeRun } from './quota.js'
+import { bytesHeldBy, holdMore, takeRun } from './quota.js'
 import { readersOf } from './readers.js'
 import { nothing, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
@@ -43,13 +43,14 @@ export function readRejoin(
 
 /**
  * The rest of a run, or undefined if this holder has none to rejoin. A run that is open in this process continues meanwhile. Its share of the
- * quota is released at its end, by `return`, or once `signal` aborts.
+ * quota is released at its end, by `return`, or once `signal` aborts. `before`: what the reader is sent first, which counts too.
  */
 export async function openReplay(
   agent: Agent,
   holder: Holder | undefined,
   { threadId, runId, after }: RejoinRequest,
   signal: AbortSignal,
+  before?: unknown,
 ): Promise<AsyncIterableIterator<readonly LoggedEvent[]> | undefined> {
   if (holder === undefined || signal.aborted) return undefined
   const key = runKey(holder, threadId, runId)
@@ -65,6 +66,7 @@ export async function openReplay(
   signal.addEventListener('abort', leave)
   let batches: AsyncIterable<readonly LoggedEvent[]> | undefined
   try {
+    if (before !== undefined) holdMore(held, bytesHeldBy(before), agent.limits)
     batches = await agent.runLog.read(key, after, reading.signal)
   } finally {
     if (batches === undefined) leave()
