@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ChatClient, fetchServerSentEvents, type ServerSentEventsOptions } from '@countersign/client'
 import { until } from '@countersign/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 
 interface Received {
   readonly url: string
@@ -107,6 +107,30 @@ test('H2 after a 401 the token is renewed and the same request is sent once more
   expect(await client.sendMessage('hi')).toEqual({ status: 'sent' })
   expect(received.map(({ headers }) => headers.authorization)).toEqual(['Bearer old', 'Bearer new'])
   expect(received[0]?.body).toEqual(received[1]?.body)
+})
+
+test('H2 requests that get 401 at the same time share one renewal: a refresh token may count only once', async () => {
+  let token = 'old'
+  let renewals = 0
+  let responses = 0
+  const { origin } = await openServer(({ headers }) => (headers.authorization === 'Bearer new' ? 200 : 401))
+  const options: ServerSentEventsOptions = {
+    headers: () => ({ authorization: `Bearer ${token}` }),
+    fetch: async (...request) => {
+      const response = await fetch(...request)
+      responses++
+      return response
+    },
+    onUnauthorized: async () => {
+      renewals++
+      await vi.waitUntil(() => responses === 2)
+      token = 'new'
+    },
+  }
+  const both = [chat(origin, options), chat(origin, options)]
+  const sent = { status: 'sent' }
+  expect(await Promise.all(both.map((client) => client.sendMessage('hi')))).toEqual([sent, sent])
+  expect(renewals).toBe(1)
 })
 
 test('H2 a second 401 is not repeated: it is the error of the run', async () => {

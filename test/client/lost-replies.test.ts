@@ -137,3 +137,19 @@ test('a message that is sent again after another page has gone on is not replied
   ])
   expect(status).toBe('ready')
 })
+
+test('a request without a message, of a page that lacks what another one has said, is not replied to behind the last reply', async () => {
+  const server = startServer(
+    () => [words('One.'), stop],
+    () => [words('Two.'), stop],
+    () => [words('Again.'), stop],
+  )
+  const page = openPage(server, { pollEvery: 60_000 })
+  await page.client.sendMessage('one')
+  await openPage(server).client.sendMessage('two')
+  await page.client.sendMessage()
+  const texts = page.client
+    .getSnapshot()
+    .messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? part.text : [])))
+  expect(texts).toEqual(['one', 'One.', 'two', 'Two.'])
+})

@@ -62,11 +62,11 @@ test('a guide that shows a file of configuration says to keep what a new applica
   }
 })
 
-test('code that makes a pool of pg listens to its errors: without that, a restart of the database ends the process', () => {
+test('code that makes a pool of pg gives it to fromPg, which listens to its errors: without that, a restart of the database ends the process', () => {
   const pools = writtenPages()
     .flatMap(blocksOf)
     .filter(({ code }) => code.includes('new Pool('))
   expect(pools.length).toBeGreaterThan(3)
-  const deaf = pools.filter(({ code }) => !code.includes("pool.on('error'"))
+  const deaf = pools.filter(({ code }) => !code.includes('fromPg(pool)'))
   expect(deaf.map(({ page, line }) => `${page}:${line}`)).toEqual([])
 })

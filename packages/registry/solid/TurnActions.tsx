@@ -9,17 +9,18 @@ interface TurnActionsProps {
   isLast: boolean
 }
 
-/** A button that copies a turn, and one that asks for the last reply once more, once nothing would be lost by it. */
+/** A button that copies a turn once it has ended, and one that asks for the last reply once more, once nothing would be lost by it. */
 export function TurnActions(props: TurnActionsProps) {
   const client = useChatClient()
   const isFree = useChatSelector(mayAnswerAgain)
+  const isBusy = useChatSelector(({ isLoading }) => isLoading)
+  const isLastReply = () => props.isLast && props.turn.role === 'assistant'
   const text = () => textToCopy(props.turn.parts)
-  const mayAsk = () => isFree() && props.isLast && props.turn.role === 'assistant'
   return (
-    <Show when={text() !== ''}>
+    <Show when={text() !== '' && !(isBusy() && isLastReply())}>
       <p class="turn-actions">
         <CopyButton label="Copy message" text={text()} />
-        <Show when={mayAsk()}>
+        <Show when={isFree() && isLastReply()}>
           <button
             type="button"
             class="button link"

@@ -69,9 +69,13 @@ export function conversing({ spec, open }: Bench): void {
     wire.holdAfter('TEXT_MESSAGE_CONTENT', 5)
     await send('help')
     await page.locator('.prose').first().waitFor()
+    // The user's message can be copied, but not half an answer.
+    const copies = page.getByRole('log').getByRole('button', { name: 'Copy message' })
+    expect(await copies.count()).toBe(1)
     await page.getByRole('button', { name: 'Stop' }).click()
     const text = await answers()
     expect(await page.getByRole('button', { name: 'Stop' }).count()).toBe(0)
+    expect(await copies.count()).toBe(2)
     wire.release()
     await send('hello')
     await page.locator('.prose').filter({ hasText: 'Ask for something' }).waitFor()

@@ -38,7 +38,10 @@ export interface FetchOptions {
   prepareRequest?:
     | ((request: PreparedRequest) => Partial<PreparedRequest> | Promise<Partial<PreparedRequest>>)
     | undefined
-  /** Called after a 401, for example to renew a token. The request is then sent once more, with its `headers` read again. */
+  /**
+   * Called after a 401, for example to renew a token; once for requests that get it at the same time. Each is then sent once more, with its
+   * `headers` read again.
+   */
   onUnauthorized?: (() => unknown) | undefined
   /** Called with each response before its body is read, which must be left to the connection. */
   onResponse?: ((response: Response) => void) | undefined
@@ -150,13 +153,23 @@ export async function fetchResponse(
   let sent = await send(endpoint, options, asked)
   if (sent.response.status === 401 && onUnauthorized) {
     void sent.response.body?.cancel().catch(() => {})
-    await onUnauthorized()
+    await renewed(onUnauthorized)
     sent = await send(endpoint, options, asked)
   }
   const { response, place } = sent
   await onResponse?.(response)
   if (!response.ok) throw await statusError(place, response)
   return response
+}
+
+const renewals = new WeakMap<() => unknown, Promise<unknown>>()
+
+/** Requests that are refused while a token is renewed wait for that: a refresh token may count only once. */
+function renewed(renew: () => unknown): Promise<unknown> {
+  const begin = async () => renew()
+  const renewal = renewals.get(renew) ?? begin().finally(() => renewals.delete(renew))
+  renewals.set(renew, renewal)
+  return renewal
 }
 
 /** Sends it once; resolves whatever the status is. `place` names the request in errors. */

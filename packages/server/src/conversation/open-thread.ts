@@ -29,7 +29,7 @@ export interface OpenThread {
   readonly hasNews: boolean
   /** Whether the page lacks some of them, as after a lost reply: the run begins with all of them (MESSAGES_SNAPSHOT). */
   readonly isPageBehind: boolean
-  /** Whether the request only sends again what another page has gone on from: the model is not called behind a reply. */
+  /** Whether the request brings nothing, and another page has gone on: the model is not called behind its last reply. */
   readonly isAnswered: boolean
   /** Aborted when the run must stop: another run has taken over, or the store failed. `reason` is the error. */
   readonly lost: AbortSignal
@@ -138,7 +138,7 @@ export async function openThread(
       messages,
       hasNews,
       // A reply that was interrupted is continued.
-      isAnswered: !hasNews && gap.lacksTurn && given.at(-1)?.role === 'user' && interrupted.length === 0,
+      isAnswered: !hasNews && gap.lacksTurn && interrupted.length === 0,
       // What was left out of an upload must go from the page as well.
       isPageBehind: isUpload || isRestored || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
