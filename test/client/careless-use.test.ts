@@ -1,4 +1,12 @@
-import { ChatClient, type ChatClientOptions, isCountersignError, type UIMessage } from '@countersign/client'
+import {
+  approvalQueue,
+  ChatClient,
+  type ChatClientOptions,
+  isCountersignError,
+  type UIMessage,
+} from '@countersign/client'
+import { threadList } from '@countersign/client/thread-list'
+import { standingGrants } from '@countersign/client/ui'
 import { clientTool } from '@countersign/core'
 import {
   call,
@@ -200,6 +208,15 @@ describe('careless use of every public command', () => {
     ])
     expect(await client.regenerate({}, untyped(null))).toEqual({ status: 'sent' })
     expect(await client.withdrawApprovalResponse(untyped(Object.create(null)))).toBe(false)
+  })
+
+  test('every store refuses a listener that is no function', () => {
+    const chat = new ChatClient({ connection: scriptedConnection([]) })
+    const stores = [chat, approvalQueue(chat), standingGrants(chat), threadList('http://server.test/chat')]
+    for (const { subscribe } of stores)
+      expect(() => subscribe(undefined as never)).toThrow(
+        expect.objectContaining({ code: 'invalid-argument' }),
+      )
   })
 
   test('the commands that take nothing do not mind what they are given', async () => {

@@ -104,6 +104,23 @@ test('P a page that was opened offline shows what this browser has kept once it 
   expect(page.client.getSnapshot()).toMatchObject({ status: 'ready', messages: [{}, {}] })
 })
 
+test('P what a tab that is closed has not sent is shown by another one, also where the server has no such conversation', async () => {
+  const server = startServer()
+  const local = memoryPersistence()
+  const handle = (request: Request) => (request.method === 'POST' ? never() : server.handle(request))
+  const one = openPage({ handle }, { local })
+  void one.client.sendMessage('mine')
+  await until(() => one.requests.some(({ method }) => method === 'POST'))
+  await one.client.restore()
+  const two = openPage(server, { local })
+  await two.client.restore()
+  expect(said(two)).toEqual([])
+  one.leave()
+  await until(() => said(two).length === 1)
+  await two.client.retry()
+  await until(() => two.client.getSnapshot().messages.length === 2)
+})
+
 test('P what this browser has kept is shown also if the user says something while it is loaded', async () => {
   const server = startServer()
   const local = memoryPersistence()

@@ -10,6 +10,7 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
+import { called } from './call-back.js'
 import type {
   ApprovalCancellation,
   ApprovalResponse,
@@ -427,10 +428,4 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
 function refused(fault: string): SendResult {
   return { status: 'refused', error: invalid(fault) }
-}
-
-/** Fails early: otherwise the error would be thrown at every change, far from its cause. */
-function called<T>(listener: T): T {
-  if (typeof listener === 'function') return listener
-  throw new CountersignError('invalid-argument', 'A listener is a function.')
 }

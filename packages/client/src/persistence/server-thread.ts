@@ -357,13 +357,13 @@ export class ServerThread implements KeptThread {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
       if (this.#isBusy) return
+      const isLeft = this.#isRefused && (await this.#tryLock())
       // What this browser has kept is shown also where the server has no such conversation.
-      if (!now) return this.#isLoaded ? undefined : await this.#thread.reload()
+      if (!now) return this.#isLoaded && !isLeft ? undefined : await this.#thread.reload()
       // A conversation that began here may be shown as it is, unless something of it waits to be loaded.
       const isKnown = before ? before.createdAt === now.createdAt : this.#isLoaded
       // Where the head has moved to an older message, another version is shown.
       const isBranch = !before || before.head === now.head || now.messages.some(({ id }) => id === now.head)
-      const isLeft = this.#isRefused && (await this.#tryLock())
       const isSame = isKnown && isBranch && !isLeft && !this.#isBehind && this.#shows(now)
       const { run } = now
       if (!isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()
