@@ -180,3 +180,27 @@ test('P a request that is stopped while it waits does not replace the version th
   expect(stored.messages.map(({ id }: { id: string }) => id)).not.toContain('two')
   expect((await send('r3', 'two')).status).toBe(200)
 })
+
+test('P what was said on a client that no page shows any more is shown by the one that was shown in its place before it was kept', async () => {
+  const server = startServer()
+  const kept = memoryPersistence()
+  const slow = gate()
+  let isSlow = false
+  const update: MemoryPersistence['update'] = async (threadId, change) => {
+    if (isSlow) await slow.opened
+    return kept.update?.(threadId, change)
+  }
+  const page = openPage(server, { local: { ...kept, update } })
+  await page.client.restore()
+  page.network.isUp = false
+  isSlow = true
+  page.client.detach()
+  await page.client.sendMessage('mine')
+  await passMacrotasks(5)
+  page.network.isUp = true
+  const next = mountAnew(page)
+  await next.client.restore()
+  expect(said(next)).toEqual([])
+  slow.open()
+  await until(() => said(next).length === 1)
+})

@@ -152,7 +152,15 @@ export class ServerThread implements KeptThread {
       this.#isBehind = true
       void this.#look()
     }
-    return this.#thread.keep()
+    const kept = this.#thread.keep()
+    if (this.#host.isUnused(0)) void kept.then(() => this.#handOver())
+    return kept
+  }
+
+  /** What is kept of a client that no page shows is for the one that is shown in its place, also if that has loaded before. */
+  #handOver(): void {
+    for (const other of this.#shared.shown)
+      if (other !== this && other.threadId === this.threadId) other.#isRefused = true
   }
 
   replace(): void {

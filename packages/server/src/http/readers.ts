@@ -12,7 +12,7 @@ const opening = new Map<string, () => void>()
 export function whileOpening(key: string | undefined, stop: () => void): () => void {
   if (key === undefined) return () => {}
   opening.set(key, stop)
-  if (stoppedEarly.delete(key)) stop()
+  if (stoppedEarly.has(key)) stop()
   return () => {
     if (opening.get(key) === stop) opening.delete(key)
   }
