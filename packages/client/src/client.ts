@@ -30,7 +30,6 @@ import { createRunner, type Runner } from './runner.js'
 import {
   invalid,
   noMessage,
-  readable,
   readUserMessage,
   record,
   requestOptions,
@@ -159,8 +158,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     const { value, fault, until } = requestOptions(options)
     if (fault !== undefined) return refused(fault)
     if (input === undefined) return this.#until(this.#command('continue', value), until)
-    const messageId = readable(() => record(input).messageId)
-    const replaces = messageId === undefined ? {} : { replaces: readable(() => String(messageId)) ?? '' }
+    const { messageId } = record(input)
+    const replaces = messageId === undefined ? {} : { replaces: String(messageId) }
     return this.#send(this.#readInput(input), { ...replaces, options: value }, until)
   }
 
@@ -213,7 +212,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * not be stored (`onError` says so).
    */
   withdrawApprovalResponse = async (id: string): Promise<boolean> => {
-    const result: unknown = await this.#command('withdraw', readable(() => String(id)) ?? '')
+    const result: unknown = await this.#command('withdraw', String(id))
     // Another tab that does not respond gives an error.
     return result === true
   }
@@ -243,7 +242,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   ): Promise<SendResult> => {
     const { value, fault, until } = requestOptions(options)
     if (fault !== undefined) return refused(fault)
-    const messageId = readable(() => record(from).messageId)
+    const { messageId } = record(from)
     const replaced = messageId === undefined ? {} : { messageId }
     return this.#until(this.#command('regenerate', { ...replaced, options: value }), until)
   }

@@ -68,20 +68,9 @@ export function requestOptions(options: SendOptions): {
   readonly until?: SendOptions['until']
   readonly fault?: string
 } {
-  const given = readable(() => ({ ...record(options) }))
-  if (!given) return { value: {}, fault: 'The options cannot be read. Give plain objects.' }
-  const { headers, body, forwardedProps, until } = given
+  const { headers, body, forwardedProps, until } = record(options)
   const { value, fault } = copyJson(omitUndefined({ headers, body, forwardedProps }))
   return { value: unsafeCast(value ?? {}), until, ...(fault !== undefined && { fault }) }
-}
-
-/** What is read; `undefined` where a getter, or what makes a text of it, throws. */
-export function readable<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
 }
 
 /** An invalid value becomes an empty record, in which the command finds nothing to act on, and reports that. */
