@@ -1,4 +1,12 @@
-import { ChatClient, type ChatClientOptions, isCountersignError, type UIMessage } from '@countersign/client'
+import {
+  approvalQueue,
+  ChatClient,
+  type ChatClientOptions,
+  isCountersignError,
+  type UIMessage,
+} from '@countersign/client'
+import { threadList } from '@countersign/client/thread-list'
+import { standingGrants } from '@countersign/client/ui'
 import { clientTool } from '@countersign/core'
 import {
   call,
@@ -167,6 +175,26 @@ describe('careless use of every public command', () => {
     }
     console.info(`careless use: ${tried} calls of ${commands.length} commands, ${refused} refused`)
     expect(refused).toBeGreaterThan(1000)
+  })
+
+  test('options that are null are left out: the message is sent, and nothing rejects', async () => {
+    const server = scriptedConnection([], { otherwise: [text('Well.')] })
+    const client = new ChatClient({ connection: server, onWarning: () => {}, notify: 'sync' })
+    onTestFinished(() => client.dispose())
+    const none = null as never
+    expect(await client.sendMessage('go', none)).toEqual({ status: 'sent' })
+    const parts = [{ type: 'text' as const, text: 'go' }]
+    expect(await client.append({ role: 'user', parts }, none)).toEqual({ status: 'sent' })
+    expect(await client.regenerate({}, none)).toEqual({ status: 'sent' })
+  })
+
+  test('every store refuses a listener that is no function', () => {
+    const chat = new ChatClient({ connection: scriptedConnection([]) })
+    const stores = [chat, approvalQueue(chat), standingGrants(chat), threadList('http://server.test/chat')]
+    for (const { subscribe } of stores)
+      expect(() => subscribe(undefined as never)).toThrow(
+        expect.objectContaining({ code: 'invalid-argument' }),
+      )
   })
 
   test('the commands that take nothing do not mind what they are given', async () => {

@@ -1,4 +1,5 @@
-import { type ChatActions, clientTool } from '@countersign/client'
+import { type ChatActions, ChatClient, clientTool, stream } from '@countersign/client'
+import { persistent } from '@countersign/client/persistence'
 import {
   ask,
   call,
@@ -128,6 +129,22 @@ describe.each(wires)('%s', (wire) => {
       error: { code: 'invalid-argument' },
     })
     expect(server.requests).toHaveLength(1)
+  })
+
+  test('H4 an id that a queued message has already is refused, also while the conversation loads', async () => {
+    const { person } = await openChat(wire, [[hold()]])
+    const refused = { status: 'refused', error: { code: 'invalid-argument' } }
+    void person.sendMessage('go')
+    expect(await person.sendMessage({ id: 'mine', text: 'one' })).toEqual({ status: 'queued', id: 'mine' })
+    expect(await person.sendMessage({ id: 'mine', text: 'two' })).toMatchObject(refused)
+    const loading = new ChatClient({
+      connection: stream(async function* () {}),
+      threadId: 't',
+      persistence: persistent({ load: async () => undefined, save: async () => {}, remove: async () => {} }),
+    })
+    void loading.sendMessage({ id: 'mine', text: 'one' })
+    expect(await loading.sendMessage({ id: 'mine', text: 'two' })).toMatchObject(refused)
+    loading.dispose()
   })
 
   test('H5 append adds a message of any role and requests a reply', async () => {

@@ -104,6 +104,23 @@ test('P a page that was opened offline shows what this browser has kept once it 
   expect(page.client.getSnapshot()).toMatchObject({ status: 'ready', messages: [{}, {}] })
 })
 
+test('P what a tab that is closed has not sent is shown by another one, also where the server has no such conversation', async () => {
+  const server = startServer()
+  const local = memoryPersistence()
+  const handle = (request: Request) => (request.method === 'POST' ? never() : server.handle(request))
+  const one = openPage({ handle }, { local })
+  void one.client.sendMessage('mine')
+  await until(() => one.requests.some(({ method }) => method === 'POST'))
+  await one.client.restore()
+  const two = openPage(server, { local })
+  await two.client.restore()
+  expect(said(two)).toEqual([])
+  one.leave()
+  await until(() => said(two).length === 1)
+  await two.client.retry()
+  await until(() => two.client.getSnapshot().messages.length === 2)
+})
+
 test('P what this browser has kept is shown also if the user says something while it is loaded', async () => {
   const server = startServer()
   const local = memoryPersistence()
@@ -162,4 +179,28 @@ test('P a request that is stopped while it waits does not replace the version th
   const stored = await (await server.handle(new Request(`${chat}?threadId=t`))).json()
   expect(stored.messages.map(({ id }: { id: string }) => id)).not.toContain('two')
   expect((await send('r3', 'two')).status).toBe(200)
+})
+
+test('P what was said on a client that no page shows any more is shown by the one that was shown in its place before it was kept', async () => {
+  const server = startServer()
+  const kept = memoryPersistence()
+  const slow = gate()
+  let isSlow = false
+  const update: MemoryPersistence['update'] = async (threadId, change) => {
+    if (isSlow) await slow.opened
+    return kept.update?.(threadId, change)
+  }
+  const page = openPage(server, { local: { ...kept, update } })
+  await page.client.restore()
+  page.network.isUp = false
+  isSlow = true
+  page.client.detach()
+  await page.client.sendMessage('mine')
+  await passMacrotasks(5)
+  page.network.isUp = true
+  const next = mountAnew(page)
+  await next.client.restore()
+  expect(said(next)).toEqual([])
+  slow.open()
+  await until(() => said(next).length === 1)
 })

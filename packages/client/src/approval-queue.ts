@@ -1,4 +1,5 @@
 import type { ChatSnapshot, PendingApproval, ToolMap } from '@countersign/core'
+import { called } from './call-back.js'
 import type { ChatClient } from './client.js'
 
 /** One approval request at a time. The same object until something in it changes. */
@@ -70,6 +71,7 @@ function createQueue<Tools extends ToolMap>(client: ChatClient<Tools>): Approval
     getSnapshot,
     getServerSnapshot: () => readOnServer(nothing),
     subscribe(listener) {
+      called(listener)
       let last = getSnapshot()
       const check = () => {
         const now = getSnapshot()

@@ -1,4 +1,4 @@
-import { reportRejection } from '@countersign/core'
+import { CountersignError, reportRejection } from '@countersign/core'
 
 /** Runs the application's code and returns what it returns; its errors, also those of a promise, are reported and stop nothing here. */
 export function callBack<T>(callback: () => T): T | undefined {
@@ -10,6 +10,12 @@ export function callBack<T>(callback: () => T): T | undefined {
     report(error)
     return undefined
   }
+}
+
+/** Fails early: otherwise the error would be thrown at every change, far from its cause. */
+export function called<T>(listener: T): T {
+  if (typeof listener === 'function') return listener
+  throw new CountersignError('invalid-argument', 'A listener is a function.')
 }
 
 /** Reports an error of a listener or callback like any uncaught error. */

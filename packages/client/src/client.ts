@@ -10,6 +10,7 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
+import { called } from './call-back.js'
 import type {
   ApprovalCancellation,
   ApprovalResponse,
@@ -95,6 +96,8 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   readonly #perform: ReturnType<typeof createPerformer>
   readonly #initial: ChatSnapshot
   readonly #expiry: ReturnType<typeof createExpiry>
+  /** The ids of messages that were given and are not shown yet, such as while the conversation loads. */
+  readonly #said = new Set<string>()
   #attached = 0
   #unwatch: (() => void) | undefined
 
@@ -152,12 +155,12 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    * another reply. Refused while something is running or a request waits for an answer.
    */
   sendMessage = async (input?: SendInput, options: SendOptions = {}): Promise<SendResult> => {
-    const { value, fault } = requestOptions(options)
+    const { value, fault, until } = requestOptions(options)
     if (fault !== undefined) return refused(fault)
-    if (input === undefined) return this.#until(this.#command('continue', value), options)
+    if (input === undefined) return this.#until(this.#command('continue', value), until)
     const { messageId } = record(input)
     const replaces = messageId === undefined ? {} : { replaces: String(messageId) }
-    return this.#send(this.#readInput(input), { ...replaces, options: value }, options)
+    return this.#send(this.#readInput(input), { ...replaces, options: value }, until)
   }
 
   /**
@@ -168,12 +171,12 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     message: Omit<UIMessage<Tools>, 'id'> & { readonly id?: string },
     options: SendOptions = {},
   ): Promise<SendResult> => {
-    const { value, fault } = requestOptions(options)
+    const { value, fault, until } = requestOptions(options)
     const copy = copyJson(message)
     if ((fault ?? copy.fault) !== undefined) return refused(`${fault ?? copy.fault}`)
     const { id = this.#session.newId(), createdAt = this.#session.now(), ...rest } = record(copy.value)
     const whole = { id, createdAt, ...rest }
-    return this.#send(isMessage(whole) ? whole : invalid(noMessage), { options: value }, options)
+    return this.#send(isMessage(whole) ? whole : invalid(noMessage), { options: value }, until)
   }
 
   /** Removes a queued message; returns whether it was still queued. */
@@ -237,11 +240,11 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     from: { readonly messageId?: string } = {},
     options: SendOptions = {},
   ): Promise<SendResult> => {
-    const { value, fault } = requestOptions(options)
+    const { value, fault, until } = requestOptions(options)
     if (fault !== undefined) return refused(fault)
     const { messageId } = record(from)
     const replaced = messageId === undefined ? {} : { messageId }
-    return this.#until(this.#command('regenerate', { ...replaced, options: value }), options)
+    return this.#until(this.#command('regenerate', { ...replaced, options: value }), until)
   }
 
   /** Empties the conversation and cancels pending work. */
@@ -382,18 +385,24 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   #send(
     message: UIMessage | CountersignError,
     more: Pick<CommandValues['send'], 'replaces' | 'options'>,
-    options: SendOptions,
+    until: SendOptions['until'],
   ): Promise<SendResult> {
     if (message instanceof CountersignError) return Promise.resolve({ status: 'refused', error: message })
     const { id } = message
-    if (this.#session.state.messages.has(id) && id !== more.replaces)
+    const { messages, queue } = this.#session.state
+    const isKnown = messages.has(id) || this.#said.has(id) || queue.some((item) => item.id === id)
+    if (isKnown && id !== more.replaces)
       return Promise.resolve(refused(`There is a message with the id "${id}" already. Give each its own.`))
     // Captured now, because a conversation that is still loading is not visible to the user yet.
     const visible = visibleRequests(this.#session.state)
-    return this.#until(this.#command('send', { id, message, visible, ...more }), options)
+    this.#said.add(id)
+    const sent = this.#command('send', { id, message, visible, ...more })
+    const over = () => this.#said.delete(id)
+    void sent.then(over, over)
+    return this.#until(sent, until)
   }
 
-  async #until(sent: Promise<SendResult>, { until }: SendOptions): Promise<SendResult> {
+  async #until(sent: Promise<SendResult>, until: SendOptions['until']): Promise<SendResult> {
     const result = await sent
     if (until !== 'turn' || (result.status !== 'sent' && result.status !== 'queued')) return result
     await this.#idle()
@@ -418,10 +427,4 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
 
 function refused(fault: string): SendResult {
   return { status: 'refused', error: invalid(fault) }
-}
-
-/** Fails early: otherwise the error would be thrown at every change, far from its cause. */
-function called<T>(listener: T): T {
-  if (typeof listener === 'function') return listener
-  throw new CountersignError('invalid-argument', 'A listener is a function.')
 }

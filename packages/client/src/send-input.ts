@@ -63,13 +63,14 @@ export function invalid(message: string): CountersignError {
 }
 
 /** Copied like every value that may be stored or sent to another tab. */
-export function requestOptions(options: RequestOptions): {
+export function requestOptions(options: SendOptions): {
   readonly value: RequestOptions
+  readonly until?: SendOptions['until']
   readonly fault?: string
 } {
-  const { headers, body, forwardedProps } = record(options)
+  const { headers, body, forwardedProps, until } = record(options)
   const { value, fault } = copyJson(omitUndefined({ headers, body, forwardedProps }))
-  return { value: unsafeCast(value ?? {}), ...(fault !== undefined && { fault }) }
+  return { value: unsafeCast(value ?? {}), until, ...(fault !== undefined && { fault }) }
 }
 
 /** An invalid value becomes an empty record, in which the command finds nothing to act on, and reports that. */

@@ -1,5 +1,5 @@
 import { CountersignError, isCountersignError, isRecord } from '@countersign/core'
-import { callBack } from './call-back.js'
+import { callBack, called } from './call-back.js'
 import { type FetchOptions, fetchKinds, fetchResponse } from './connections/fetch.js'
 import { checkKinds, invalidOption } from './kinds.js'
 
@@ -120,6 +120,7 @@ export function threadList(url: string | URL, options: ThreadListOptions = {}): 
 
   return {
     subscribe(listener) {
+      called(listener)
       if (listeners.size === 0) {
         follow('addEventListener')
         void load()

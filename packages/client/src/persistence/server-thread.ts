@@ -156,7 +156,15 @@ export class ServerThread implements KeptThread {
       this.#isBehind = true
       void this.#look()
     }
-    return this.#thread.keep()
+    const kept = this.#thread.keep()
+    if (this.#host.isUnused(0)) void kept.then(() => this.#handOver())
+    return kept
+  }
+
+  /** What is kept of a client that no page shows is for the one that is shown in its place, also if that has loaded before. */
+  #handOver(): void {
+    for (const other of this.#shared.shown)
+      if (other !== this && other.threadId === this.threadId) other.#isRefused = true
   }
 
   replace(): void {
@@ -329,13 +337,13 @@ export class ServerThread implements KeptThread {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
       if (this.#isBusy) return
+      const isLeft = this.#isRefused && (await this.#lock.try())
       // What this browser has kept is shown also where the server has no such conversation.
-      if (!now) return this.#isLoaded ? undefined : await this.#thread.reload()
+      if (!now) return this.#isLoaded && !isLeft ? undefined : await this.#thread.reload()
       // A conversation that began here may be shown as it is, unless something of it waits to be loaded.
       const isKnown = before ? before.createdAt === now.createdAt : this.#isLoaded
       // Where the head has moved to an older message, another version is shown.
       const isBranch = !before || before.head === now.head || now.messages.some(({ id }) => id === now.head)
-      const isLeft = this.#isRefused && (await this.#lock.try())
       const isSame = isKnown && isBranch && !isLeft && !this.#isBehind && this.#shows(now)
       const { run } = now
       if (!isSame || (run && this.#isToRejoin(run.runId))) await this.#thread.reload()

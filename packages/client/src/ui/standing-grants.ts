@@ -1,4 +1,5 @@
 import type { SessionGrant } from '@countersign/core'
+import { called } from '../call-back.js'
 import type { ChatClient } from '../client.js'
 import { focusComposer } from './focus.js'
 
@@ -64,6 +65,7 @@ export function standingGrants(chat: Chat): StandingGrants {
     getSnapshot: () => snapshot,
     load,
     subscribe(listener) {
+      called(listener)
       if (listeners.size === 0) leave = follow()
       listeners.add(listener)
       return () => {

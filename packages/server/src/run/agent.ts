@@ -3,6 +3,7 @@ import {
   CountersignError,
   type EditedPreview,
   type Interrupt,
+  isRecord,
   type RunFinishedOutcome,
   StreamProcessor,
   type TokenUsage,
@@ -217,6 +218,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
     async generate<Result>(input: RunInput, runOptions: RunOptions<Result> = {}) {
       checkOptions('agent.generate', runOptions, runRules)
+      checkInput(input)
       let failure: unknown
       const onFailure = (error: unknown) => {
         failure = error
@@ -237,6 +239,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       }
     },
     async openThread(input, context, gone) {
+      checkInput(input)
       checkSubject(context?.subject)
       checkOpen(drain)
       return outside((stop) => openRunThread(settings, input, context, stop), gone)
@@ -300,6 +303,21 @@ function lastTime({ approvals, toolkit }: AgentSettings): number {
 function checkOpen(drain: Drain): void {
   const refusal = drain.refusal()
   if (refusal) throw refusal
+}
+
+/** Conversations are found by these ids: what is no text would be a conversation that all share. */
+function checkInput(input: Partial<RunInput> | undefined): void {
+  const { threadId, runId, messages, resume = [], tools = [] } = input ?? {}
+  const isId = (id: unknown) => typeof id === 'string' && id !== ''
+  const areRecords = (list: unknown) => Array.isArray(list) && list.every(isRecord)
+  if (!isId(threadId) || !isId(runId)) throw invalidInput('`threadId` and `runId` have to be texts')
+  if (!areRecords(messages)) throw invalidInput('`messages` has to be a list of AG-UI messages')
+  if (!areRecords(resume) || !areRecords(tools))
+    throw invalidInput('`resume` and `tools` have to be lists of objects')
+}
+
+function invalidInput(expected: string): CountersignError {
+  return new CountersignError('invalid-argument', `In the input of a run, ${expected}.`)
 }
 
 /** Everything is keyed by the subject, so nothing that merely resembles one is accepted. */
