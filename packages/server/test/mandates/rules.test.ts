@@ -8,7 +8,7 @@ const context = { subject: 'ann' }
 /** What becomes of calls of `pay`, each with its arguments. */
 async function play(
   calls: readonly unknown[],
-  approvals: { policy?: Policy; shadow?: Policy },
+  approvals: { policy?: Policy; shadow?: Policy; previewTimeout?: number },
   needsApproval = false,
 ) {
   const { tool, runs } = counted('pay', { needsApproval })
