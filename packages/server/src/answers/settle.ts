@@ -42,7 +42,9 @@ export async function* settleVerdicts(
   const ordered = [...settlements.filter(isApproval), ...settlements.filter((one) => !isApproval(one))]
   const work = ordered.map((one) => {
     const begin = () => scope.limit(() => settle(scope, one, messages))
-    return one.kind === 'run' && one.call.tool.preview !== undefined ? inTurn(scope, begin) : begin()
+    if (one.kind !== 'run' || one.call.tool.preview === undefined) return begin()
+    // An earlier attempt of the call, which hangs, may be what it would wait for.
+    return scope.turn(() => (one.mayHaveRun ? begin() : inTurn(scope, begin)))
   })
   // A failure is thrown in its turn; without this it would be unhandled until then.
   for (const outcome of work) outcome.catch(() => {})

@@ -6,8 +6,8 @@ import type { RunScope } from '../scope/scope.js'
 const tails = new WeakMap<Ledger, Map<string, Promise<unknown>>>()
 
 /**
- * Approved calls with a preview run one after the other in a conversation, also those of other runs in this process: what one does may
- * change what another was approved for. A run that has stopped does not wait: its tasks begin, and find that out.
+ * Begins a task once those that other runs of the conversation have begun in this process have ended. A run that has stopped does not wait: its
+ * task begins, and finds that out.
  */
 export async function inTurn<T>(
   { settings, owner, threadId, stop }: RunScope,
