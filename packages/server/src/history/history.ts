@@ -296,8 +296,8 @@ export function saysEdited({ metadata }: WithMetadata): boolean {
 /** The same without a member of its `countersign` metadata. */
 export function withoutOwn<T extends WithMetadata>(of: T, member: string): T {
   if (!isIn(of, member)) return of
-  const { [member]: _, ...own } = getCountersignMetadata(of.metadata)
-  return withMetadata(of, own) as T
+  const own = getCountersignMetadata(of.metadata)
+  return withMetadata(of, omitUndefined({ ...own, [member]: undefined })) as T
 }
 
 /** The same with other `countersign` metadata; without metadata if nothing is left. */
