@@ -13,8 +13,7 @@ import {
   isProviderExecuted,
   readCalls,
   resultMessage,
-  withOneDecision,
-  withoutEditedInput,
+  withoutClaimedEdits,
 } from '../history/history.js'
 import { outcomeOf } from '../history/model-messages.js'
 import type { ApprovalRef, LedgerAnswer, LedgerEntry, StoredOutcome } from '../ledger/ledger.js'
@@ -83,7 +82,7 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
   // Without calls there is nothing to match, and a ledger may have many open requests.
   const hasCalls = given.some((message) => message.role === 'assistant' && message.toolCalls?.length)
   const open = hasCalls ? await readOpen(scope) : []
-  const history = withProviderCalls(open, withoutClaims(given.map(withoutEditedInput)))
+  const history = withProviderCalls(open, withoutClaims(given))
   if (open.length === 0) return correctResults(scope, history, open)
   const siteOf = siteFinder(readCalls(history))
   const claimed = new Set<Message>()
@@ -114,9 +113,7 @@ async function correctResults(
     replaced.set(result, right)
     if (right.content !== result.content) corrected.push(right)
   }
-  const right = withOneDecision(
-    replaced.size === 0 ? messages : messages.map((one) => replaced.get(one) ?? one),
-  )
+  const right = withoutClaimedEdits(messages.map((one) => replaced.get(one) ?? one))
   const sites = readCalls(right)
   const entries = new Map<CallSite, LedgerEntry>()
   sites.forEach((site, at) => {

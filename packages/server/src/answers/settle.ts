@@ -42,7 +42,9 @@ export async function* settleVerdicts(
   const ordered = [...settlements.filter(isApproval), ...settlements.filter((one) => !isApproval(one))]
   const work = ordered.map((one) => {
     const begin = () => scope.limit(() => settle(scope, one, messages))
-    return one.kind === 'run' && one.call.tool.preview !== undefined ? inTurn(scope, begin) : begin()
+    if (one.kind !== 'run' || one.call.tool.preview === undefined) return begin()
+    // An earlier attempt of the call, which hangs, may be what it would wait for.
+    return scope.turn(() => (one.mayHaveRun ? begin() : inTurn(scope, begin)))
   })
   // A failure is thrown in its turn; without this it would be unhandled until then.
   for (const outcome of work) outcome.catch(() => {})
@@ -211,14 +213,14 @@ async function contradiction(
   if (again.status === 'in-progress') return stillRunning(verdict)
   if (again.status !== 'repeat' && again.status !== 'interrupted') return unavailable(verdict)
   const stored = again.status === 'repeat' ? again.outcome : ({ type: 'interrupted' } as const)
-  if (isReplacement(stored)) return replacedFirst(verdict)
+  const message = `This request was answered before (${settled}).`
+  const refusal = refusalOf(verdict, 'approval-conflict', message, 'close')
+  if (isReplacement(stored)) return site.result === undefined ? replacedFirst(verdict) : refusal
   const outcome = stored.type === 'handed-out' ? handedOutOutcome() : restoreOutcome(stored)
   const decided = decidedBy(scope, first.answer, claims.scopes)
   // If the policy blocked this user's approval, that is no other answer: the same approval gets the same outcome.
   if (first.answer.by === 'policy' && verdict.decision === 'approve')
     return { kind: 'result', site, outcome, decided }
-  const message = `This request was answered before (${settled}).`
-  const refusal = refusalOf(verdict, 'approval-conflict', message, 'close')
   // Only the page that ran a client tool knows what came of it.
   if (stored.type === 'handed-out' && site.result !== undefined) return refusal
   return { kind: 'result', site, outcome, decided, refusal }

@@ -1,21 +1,20 @@
 import { untilAborted } from '../encoding/signals.js'
-import { type Ledger, ledgerKey } from '../ledger/ledger.js'
+import { ledgerKey } from '../ledger/ledger.js'
 import type { RunScope } from '../scope/scope.js'
 
-/** The last task of each conversation, by its ledger: agents that share one may answer requests of one conversation. */
-const tails = new WeakMap<Ledger, Map<string, Promise<unknown>>>()
+/** The last task of each conversation of an agent. */
+const tails = new WeakMap<RunScope['settings']['approvals'], Map<string, Promise<unknown>>>()
 
 /**
- * Approved calls with a preview run one after the other in a conversation, also those of other runs in this process: what one does may
- * change what another was approved for. A run that has stopped does not wait: its tasks begin, and find that out.
+ * Begins a task once those have ended that other runs of the agent have begun for the conversation. A run that has stopped does not wait: its
+ * task begins, and finds that out.
  */
 export async function inTurn<T>(
   { settings, owner, threadId, stop }: RunScope,
   task: () => Promise<T>,
 ): Promise<T> {
-  const { ledger } = settings.approvals
-  const lasts = tails.get(ledger) ?? new Map<string, Promise<unknown>>()
-  tails.set(ledger, lasts)
+  const lasts = tails.get(settings.approvals) ?? new Map<string, Promise<unknown>>()
+  tails.set(settings.approvals, lasts)
   const key = ledgerKey(owner, threadId)
   const before = lasts.get(key)
   let end = () => {}

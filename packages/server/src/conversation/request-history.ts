@@ -1,13 +1,11 @@
 import {
   getCountersignMetadata,
-  isRecord,
   type Message,
-  omitUndefined,
   setCountersignMetadata,
   type ToolMessage,
 } from '@countersign/core'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
-import { readCalls } from '../history/history.js'
+import { readCalls, saysEdited, withoutOwn } from '../history/history.js'
 import type { Toolkit } from '../tools/toolkit.js'
 
 /**
@@ -77,11 +75,7 @@ function plain<T extends { readonly metadata?: Readonly<Record<string, unknown>>
 
 /** A client's result without what it says of the user's edits: the ledger knows. */
 function withoutEdits(result: ToolMessage): ToolMessage {
-  const { editedInput, decided, ...own } = getCountersignMetadata(result.metadata)
-  const isEdited = isRecord(decided) && decided.edited === true
-  if (editedInput === undefined && !isEdited) return result
-  const kept = isEdited || decided === undefined ? own : { ...own, decided }
-  return omitUndefined({ ...result, metadata: setCountersignMetadata(result.metadata, kept) })
+  return withoutOwn(saysEdited(result) ? withoutOwn(result, 'decided') : result, 'editedInput')
 }
 
 /** What the page of a request lacks of the stored conversation. */

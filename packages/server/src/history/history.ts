@@ -264,45 +264,40 @@ const withoutDecision = remembered((result: ToolMessage): ToolMessage => {
   return decided === undefined ? result : withMetadata(result, { ...own, ...editsOf(decided) })
 })
 
-/** A message of a client without what only this server says to the model: what the user changed the arguments of a call to. */
-export function withoutEditedInput(message: Message): Message {
-  if (message.role === 'assistant' && message.toolCalls?.some(saysEditedInput))
-    return { ...message, toolCalls: message.toolCalls.map(uneditedOf) }
-  return message.role === 'tool' ? uneditedOf(message) : message
+/**
+ * A client's history without what only this server says to the model: what the user changed the arguments of a call to. The decision beside a
+ * result says whether they were changed, not one that comes with the call.
+ */
+export function withoutClaimedEdits(history: readonly Message[]): readonly Message[] {
+  const unedited = new Set<ToolCall>()
+  for (const { call, result } of readCalls(history))
+    if (result && isIn(result, 'decided') && !saysEdited(result) && saysEdited(call)) unedited.add(call)
+  const trueCall = (call: ToolCall) =>
+    withoutOwn(unedited.has(call) ? withoutOwn(call, 'decided') : call, 'editedInput')
+  return history.map((message) => {
+    if (message.role === 'tool') return withoutOwn(message, 'editedInput')
+    const { toolCalls } = message.role === 'assistant' ? message : {}
+    const isTrue = toolCalls?.every((call) => call === trueCall(call)) ?? true
+    return isTrue ? message : ({ ...message, toolCalls: toolCalls?.map(trueCall) } as AssistantMessage)
+  })
 }
 
 type WithMetadata = Pick<ToolCall, 'metadata'>
 
-function saysEditedInput({ metadata }: WithMetadata): boolean {
-  return metadata !== undefined && 'editedInput' in getCountersignMetadata(metadata)
+function isIn({ metadata }: WithMetadata, member: string): boolean {
+  return metadata !== undefined && getCountersignMetadata(metadata)[member] !== undefined
 }
 
-function uneditedOf<T extends WithMetadata>(of: T): T {
-  if (!saysEditedInput(of)) return of
-  const { editedInput: _, ...own } = getCountersignMetadata(of.metadata)
-  return withMetadata(of, own) as T
+export function saysEdited({ metadata }: WithMetadata): boolean {
+  const { decided } = getCountersignMetadata(metadata)
+  return isRecord(decided) && decided.edited === true
 }
 
-/** The history without decisions on calls whose results have one: that counts, and the model must not read the other. */
-export function withOneDecision(history: readonly Message[]): readonly Message[] {
-  const twice = new Set<ToolCall>()
-  for (const { call, result } of readCalls(history))
-    if (result !== undefined && decidedIn(call) && decidedIn(result)) twice.add(call)
-  if (twice.size === 0) return history
-  const once = (call: ToolCall) => {
-    if (!twice.has(call)) return call
-    const { decided: _, ...own } = getCountersignMetadata(call.metadata)
-    return withMetadata(call, own)
-  }
-  return history.map((message) =>
-    message.role === 'assistant' && message.toolCalls?.some((call) => twice.has(call))
-      ? { ...message, toolCalls: message.toolCalls.map(once) }
-      : message,
-  )
-}
-
-function decidedIn({ metadata }: WithMetadata): boolean {
-  return metadata !== undefined && getCountersignMetadata(metadata).decided !== undefined
+/** The same without a member of its `countersign` metadata. */
+export function withoutOwn<T extends WithMetadata>(of: T, member: string): T {
+  if (!isIn(of, member)) return of
+  const own = getCountersignMetadata(of.metadata)
+  return withMetadata(of, omitUndefined({ ...own, [member]: undefined })) as T
 }
 
 /** The same with other `countersign` metadata; without metadata if nothing is left. */

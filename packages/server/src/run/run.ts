@@ -226,6 +226,7 @@ function openScope(
     isV1Peer: speaksModern(input),
     callerSignal: signal,
     limit: createLimiter(settings.concurrency),
+    turn: createLimiter(1),
     method,
     answers,
     ...own,

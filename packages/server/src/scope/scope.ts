@@ -30,6 +30,8 @@ export interface RunScope {
   /** Only the caller's own signal: the one signal that a claimed tool gets at once. */
   readonly callerSignal: AbortSignal | undefined
   readonly limit: Limiter
+  /** Approved calls with a preview run one after the other: what one does may change what another was approved for. */
+  readonly turn: Limiter
   /** The method that the application called, for errors. */
   readonly method: AgentMethod
   /** The live channel, if there is one: an approval request then waits for its answer in the open run. */

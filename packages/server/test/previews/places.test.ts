@@ -185,5 +185,8 @@ test('V4 in a conversation that the server keeps, a page that shows the request 
   expect(made.runs).toHaveLength(1)
   const late = await send(yes(first))
   expect(refusals(late)).toEqual([])
+  const tooLate = await send(yes(first, { approved: false }))
+  const message = 'This request was answered before (approve).'
+  expect(refusals(tooLate)).toMatchObject([{ code: 'approval-conflict', message }])
   expect(made.runs).toHaveLength(1)
 })
