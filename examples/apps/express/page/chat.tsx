@@ -1,5 +1,6 @@
 import { approvalView, nextStep, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
+import { unsentIn } from '@countersign/client/ui'
 import { webStorage } from '@countersign/client/web-storage'
 import { useChat } from '@countersign/react'
 import { useState } from 'react'
@@ -13,19 +14,14 @@ const textOf = (parts: Turn['parts']) =>
     })
     .join('\n')
 
-/** Whether the server has not confirmed an answer: `retry` sends it again. */
-const isKept = ({ parts }: Turn) =>
-  parts.some((part) => part.type === 'tool-call' && nextStep(part)?.next === 'retry')
-
 export function Chat({ user, threadId }: { user: string; threadId: string }) {
   // What is not sent yet is kept in this browser, separately for each user.
   const [threads] = useState(() =>
     serverThreads('/api/chat', { local: webStorage({ prefix: `unsent:${user}:` }) }),
   )
-  const { turns, pendingApprovals, error, sendMessage, retry, addToolApprovalResponse } = useChat({
-    ...threads,
-    threadId,
-  })
+  const chat = useChat({ ...threads, threadId })
+  const { turns, pendingApprovals, error, sendMessage, retry, addToolApprovalResponse } = chat
+  const unsent = unsentIn(chat)
   const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? [])
   return (
     <>
@@ -70,11 +66,19 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
           )}
         </fieldset>
       ))}
-      {(error || turns.some(isKept)) && (
+      {error && (
         <p role="alert">
-          {error?.message}{' '}
+          {error.message}{' '}
           <button type="button" onClick={() => retry()}>
             Retry
+          </button>
+        </p>
+      )}
+      {unsent && (
+        <p role="status">
+          {unsent.title}{' '}
+          <button type="button" onClick={() => retry()}>
+            {unsent.action}
           </button>
         </p>
       )}

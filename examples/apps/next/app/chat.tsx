@@ -2,6 +2,7 @@
 
 import { approvalView, type InitialThread, nextStep, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
+import { unsentIn } from '@countersign/client/ui'
 import { useChat } from '@countersign/react'
 import { useEffect } from 'react'
 
@@ -16,10 +17,6 @@ const textOf = (parts: Turn['parts']) =>
     })
     .join('\n')
 
-/** Whether the server has not confirmed an answer: `retry` sends it again. */
-const isKept = ({ parts }: Turn) =>
-  parts.some((part) => part.type === 'tool-call' && nextStep(part)?.next === 'retry')
-
 interface Given {
   threadId?: string
   initialThread?: InitialThread
@@ -33,6 +30,7 @@ export function Chat({ threadId, initialThread }: Given) {
     if (threadId === undefined && chat.threadId !== '')
       history.replaceState(null, '', `/chat/${chat.threadId}`)
   }, [threadId, chat.threadId])
+  const unsent = unsentIn(chat)
   const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? [])
   return (
     <>
@@ -76,11 +74,19 @@ export function Chat({ threadId, initialThread }: Given) {
           )}
         </fieldset>
       ))}
-      {(error || turns.some(isKept)) && (
+      {error && (
         <p role="alert">
-          {error?.message}{' '}
+          {error.message}{' '}
           <button type="button" onClick={() => retry()}>
             Retry
+          </button>
+        </p>
+      )}
+      {unsent && (
+        <p role="status">
+          {unsent.title}{' '}
+          <button type="button" onClick={() => retry()}>
+            {unsent.action}
           </button>
         </p>
       )}

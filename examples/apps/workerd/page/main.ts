@@ -8,6 +8,7 @@ import {
   turnsOf,
 } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
+import { unsentIn } from '@countersign/client/ui'
 
 const threadId = location.pathname.split('/').at(-1) ?? ''
 const client = new ChatClient({ ...serverThreads('/api/chat'), threadId })
@@ -33,10 +34,6 @@ const textOf = (parts: Turn['parts']) =>
     })
     .join('\n')
 
-/** Whether the server has not confirmed an answer: `retry` sends it again. */
-const isKept = ({ parts }: Turn) =>
-  parts.some((part) => part.type === 'tool-call' && nextStep(part)?.next === 'retry')
-
 function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView): HTMLElement {
   const answers = choices.map(({ label, disabled, response }) =>
     button(label, disabled, () => client.addToolApprovalResponse(response)),
@@ -58,13 +55,15 @@ function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView
 }
 
 function draw() {
-  const { messages, pendingApprovals, error } = client.getSnapshot()
-  const turns = turnsOf(messages)
-  const said = turns.map(({ role, parts }) => element('p', `${role}: ${textOf(parts)}`))
+  const snapshot = client.getSnapshot()
+  const { messages, pendingApprovals, error } = snapshot
+  const turns = turnsOf(messages).map(({ role, parts }) => element('p', `${role}: ${textOf(parts)}`))
   const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? []).map(questionOf)
-  const retry = button('Retry', false, () => client.retry())
-  const problem = error || turns.some(isKept) ? [element('p', error?.message ?? '', retry)] : []
-  document.querySelector('#chat')?.replaceChildren(...said, ...questions, ...problem)
+  const unsent = unsentIn(snapshot)
+  const told = error ? error.message : unsent?.title
+  const retry = button(unsent?.action ?? 'Retry', false, () => client.retry())
+  const problem = told ? [element('p', told, retry)] : []
+  document.querySelector('#chat')?.replaceChildren(...turns, ...questions, ...problem)
 }
 
 client.subscribe(draw)

@@ -140,23 +140,20 @@ export function withUnsent(
   // The reply of the open run comes before what was said later.
   const failed = thread.run === 'open' ? [] : unknown
   const later = thread.run === 'open' ? unknown : []
-  const shown = [...messages, ...failed]
   const waiting = later.map((message) => ({ id: message.id, message, visible: [] }))
   const last = thread.messages[thread.before - 1]
   const failure = unsent?.error
-  // As before the reload, what was not sent waits for `retry`: a message, or answers.
-  const isWaiting = failed.length > 0 || (thread.run === 'none' && used.size > 0 && failure !== undefined)
   return {
     version: 1,
-    messages: shown,
+    messages: [...messages, ...failed],
     unsentOutputs: unsent?.unsentOutputs.filter((id) => used.has(id)) ?? [],
     ready: unsent?.ready ?? [],
     interrupts: unsent?.interrupts ?? [],
     queue: [...waiting, ...(unsent?.queue.filter(({ id }) => !known.has(id)) ?? [])],
     // Calls of client tools are left to whoever shows the conversation.
     run: { runId: '', reason: undefined, outcome: 'success', pendingToolCallIds: undefined },
-    ...(isWaiting && {
-      from: [shown.length, shown.at(-1)?.parts.length ?? 0],
+    ...(failed.length > 0 && {
+      from: [messages.length + failed.length, 1],
       ...(failure && { error: failure }),
     }),
     ...(thread.run === 'cut' && { from: [thread.before, last?.parts.length ?? 0] }),

@@ -1,5 +1,6 @@
 import { approvalView, type InitialThread, nextStep, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
+import { unsentIn } from '@countersign/client/ui'
 import { loadThread } from '@countersign/server'
 import { useChat } from '@countersign/solid'
 import { createAsync, query, useParams } from '@solidjs/router'
@@ -33,10 +34,6 @@ const textOf = (parts: Turn['parts']) =>
       return (part.type === 'tool-call' && nextStep(part)?.message) || []
     })
     .join('\n')
-
-/** Whether the server has not confirmed an answer: `retry` sends it again. */
-const isKept = ({ parts }: Turn) =>
-  parts.some((part) => part.type === 'tool-call' && nextStep(part)?.next === 'retry')
 
 function Chat(props: { threadId: string; initialThread: InitialThread | undefined }) {
   const chat = useChat(() => ({ ...threads, ...props }))
@@ -96,13 +93,25 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
           </fieldset>
         )}
       </For>
-      <Show when={chat.error || chat.turns.some(isKept)}>
-        <p role="alert">
-          {chat.error?.message}{' '}
-          <button type="button" onClick={() => chat.retry()}>
-            Retry
-          </button>
-        </p>
+      <Show when={chat.error}>
+        {(error) => (
+          <p role="alert">
+            {error().message}{' '}
+            <button type="button" onClick={() => chat.retry()}>
+              Retry
+            </button>
+          </p>
+        )}
+      </Show>
+      <Show when={unsentIn(chat)}>
+        {(unsent) => (
+          <p role="status">
+            {unsent().title}{' '}
+            <button type="button" onClick={() => chat.retry()}>
+              {unsent().action}
+            </button>
+          </p>
+        )}
       </Show>
       <form onSubmit={send}>
         <input value={text()} onInput={(event) => setText(event.currentTarget.value)} aria-label="Message" />
