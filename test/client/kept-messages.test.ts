@@ -165,10 +165,10 @@ test('P a request that is stopped while it waits does not replace the version th
     const body = JSON.stringify({ threadId: 't', runId, messages, tools: [], context: [], forwardedProps })
     return server.handle(new Request(chat, { method: 'POST', headers, body }))
   }
-  const first = await send('r1', 'one')
-  const waits = send('r2', 'two', { edit: 'one' })
+  const first = await send('held', 'one')
+  const waits = send('waits', 'two', { edit: 'one' })
   await passMacrotasks(2)
-  await server.handle(new Request(`${chat}?threadId=t&runId=r2`, { method: 'DELETE' }))
+  await server.handle(new Request(`${chat}?threadId=t&runId=waits`, { method: 'DELETE' }))
   open()
   await first.text()
   const { status } = await waits
@@ -178,7 +178,7 @@ test('P a request that is stopped while it waits does not replace the version th
   ])
   const stored = await (await server.handle(new Request(`${chat}?threadId=t`))).json()
   expect(stored.messages.map(({ id }: { id: string }) => id)).not.toContain('two')
-  expect((await send('r3', 'two')).status).toBe(200)
+  expect((await send('after', 'two')).status).toBe(200)
 })
 
 test('P what was said on a client that no page shows any more is shown by the one that was shown in its place before it was kept', async () => {
