@@ -63,8 +63,8 @@ export interface Agent<Output = unknown> {
   /**
    * The same run, awaited.
    *
-   * @throws CountersignError `run-error` if the run ended with RUN_ERROR: `data.code` is its code, `data.messages` the messages
-   * until then, `data.usage` what the model has used, `cause` the error itself.
+   * @throws CountersignError `invalid-argument` without a thread, a run or messages; `run-error` if the run ended with RUN_ERROR: `data.code`
+   * is its code, `data.messages` the messages until then, `data.usage` what the model has used, `cause` the error itself.
    */
   generate<Result = Output>(input: RunInput, options?: RunOptions<Result>): Promise<GenerateResult<Result>>
   /**
