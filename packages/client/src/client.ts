@@ -392,13 +392,12 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     const { messages, queue } = this.#session.state
     const isKnown = messages.has(id) || this.#said.has(id) || queue.some((item) => item.id === id)
     if (isKnown && id !== more.replaces)
-      return Promise.resolve(refused(`There is a message with the id "${id}" already. Give each its own.`))
+      return Promise.resolve(refused(`A message has the id "${id}" already: give another.`))
     // Captured now, because a conversation that is still loading is not visible to the user yet.
     const visible = visibleRequests(this.#session.state)
     this.#said.add(id)
     const sent = this.#command('send', { id, message, visible, ...more })
-    const over = () => this.#said.delete(id)
-    void sent.then(over, over)
+    void sent.finally(() => this.#said.delete(id))
     return this.#until(sent, until)
   }
 

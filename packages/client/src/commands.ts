@@ -61,8 +61,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
   }
 
   /** Performs what ends an open run and client tools. The application is told like of a stop, once all of it is done. */
-  function ending<T>(act: () => T, ends = true): T {
-    const isOver = ends && runner.isBusy
+  function ending<T>(act: () => T, isOver = runner.isBusy): T {
     const result = session.store.batch(act)
     if (isOver) session.callBack(() => session.options.onStop?.())
     return result
@@ -138,9 +137,9 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       const { whenBusy, maxQueued = 100 } = session.options
       if (runner.isBusy && whenBusy === 'drop') return busy()
       runner.resetContinuationLimit()
-      const isInterrupt = whenBusy === 'interrupt'
+      const isInterrupt = whenBusy === 'interrupt' && runner.isBusy
       const run = ending(() => {
-        if (runner.isBusy && isInterrupt) runner.void()
+        if (isInterrupt) runner.void()
         if (!runner.run && state.queue.length === 0 && runner.mayLeave(item))
           return runner.say(message, options)
         runner.resolveRest()

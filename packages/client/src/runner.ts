@@ -100,7 +100,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (!(hasUnsentAnswer(state) && areAllToolsComplete(state))) return false
     const limit = session.options.maxContinuations ?? 100
     if (automatic >= limit) {
-      const message = `The chat was stopped after ${limit} requests in a row without the user. Send a message to continue.`
+      const message = `Stopped after ${limit} requests in a row without the user. Send a message to continue.`
       const error = new CountersignError('too-many-continuations', message, { limit })
       dispatch({ type: 'failed', error })
       session.failed(error)

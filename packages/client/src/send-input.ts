@@ -65,12 +65,12 @@ export function invalid(message: string): CountersignError {
 /** Copied like every value that may be stored or sent to another tab. */
 export function requestOptions(options: SendOptions): {
   readonly value: RequestOptions
-  readonly until?: SendOptions['until']
-  readonly fault?: string
+  readonly until: SendOptions['until'] | undefined
+  readonly fault: string | undefined
 } {
   const { headers, body, forwardedProps, until } = record(options)
   const { value, fault } = copyJson(omitUndefined({ headers, body, forwardedProps }))
-  return { value: unsafeCast(value ?? {}), until, ...(fault !== undefined && { fault }) }
+  return { value: unsafeCast(value ?? {}), until, fault }
 }
 
 /** An invalid value becomes an empty record, in which the command finds nothing to act on, and reports that. */

@@ -76,7 +76,7 @@ function readEntry(
         state,
         options,
         approvalId,
-        reason: told === undefined || told.decision === decision ? reason : undefined,
+        reason: !told || told.decision === decision ? reason : undefined,
         // Not both: another page may have answered before this one, with other arguments.
         ...(told ?? { decision, ...yes }),
       }),

@@ -162,12 +162,15 @@ export async function fetchResponse(
   return response
 }
 
-const renewals = new WeakMap<() => unknown, Promise<unknown>>()
+const renewals = new Map<() => unknown, Promise<unknown>>()
 
 /** Requests that are refused while a token is renewed wait for that: a refresh token may count only once. */
 function renewed(renew: () => unknown): Promise<unknown> {
-  const begin = async () => renew()
-  const renewal = renewals.get(renew) ?? begin().finally(() => renewals.delete(renew))
+  const renewal =
+    renewals.get(renew) ??
+    Promise.resolve()
+      .then(renew)
+      .finally(() => renewals.delete(renew))
   renewals.set(renew, renewal)
   return renewal
 }
