@@ -3,7 +3,7 @@ import { claimAndWait } from '../ledger/claim-and-wait.js'
 import type { ApprovalRef, ApprovalState, ClaimResult, LedgerAnswer, ToolOutcome } from '../ledger/ledger.js'
 import { type AuditStep, audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
-import { lookUp } from './records.js'
+import { lookUp } from './look-up.js'
 
 /** An approval that this run holds in the ledger, and its call. */
 export interface Claim {

@@ -28,6 +28,7 @@ import { isReserved } from '../tools/toolkit.js'
 import { approvalIdOf } from './answers.js'
 import { nextOf, requestAgain } from './ask-again.js'
 import { auditNames, auditSettled, claimAnswer, firstAnswer } from './claim.js'
+import { lookUpLast } from './look-up.js'
 import {
   type CallOutcome,
   decidedBy,
@@ -39,7 +40,7 @@ import {
   stampAnswer,
   stillRunning,
 } from './outcome.js'
-import { type IssuedRecords, isReplaced, lookUpLast } from './records.js'
+import { type IssuedRecords, isReplaced } from './records.js'
 import { verifyCallToken, wasShown } from './verify.js'
 
 /**

@@ -11,8 +11,8 @@ import { gateContext, type RunScope } from '../scope/scope.js'
 import { bindingMatches, mandatesMatch, verifyEdit } from '../tokens/token.js'
 import { type ReadyCall, readCall } from '../tools/call.js'
 import { ToolkitRequiredError, ToolNotFoundError } from '../tools/tool-errors.js'
+import { lookUp } from './look-up.js'
 import { type Refusal, stampAnswer } from './outcome.js'
-import { lookUp } from './records.js'
 import { LEDGER_UNAVAILABLE, type VerifiedVerdict, wasShown } from './verify.js'
 
 /** What to do about a verified verdict; nothing has happened yet. */

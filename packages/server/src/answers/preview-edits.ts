@@ -3,9 +3,10 @@ import { askPolicy } from '../gate/gate.js'
 import { computePreview } from '../gate/preview.js'
 import { gateContext, type RunScope } from '../scope/scope.js'
 import { signEdit } from '../tokens/token.js'
+import { lookUp } from './look-up.js'
 import type { Refusal } from './outcome.js'
 import { readApproved } from './prepare.js'
-import { lookUp, NO_RECORDS } from './records.js'
+import { NO_RECORDS } from './records.js'
 import { NO_SUCH_REQUEST, verifyAnswers } from './verify.js'
 
 /** Edited arguments whose preview a page wants to show before it offers to approve them. Nothing about it is verified yet. */

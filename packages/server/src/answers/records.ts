@@ -1,29 +1,13 @@
-import {
-  getCountersignMetadata,
-  isRecord,
-  type Message,
-  omitUndefined,
-  setCountersignMetadata,
-  type ToolCall,
-  type ToolMessage,
-} from '@countersign/core'
-import { canonicalJson, readArguments } from '../encoding/canonical.js'
-import {
-  type CallSite,
-  isProviderExecuted,
-  readCalls,
-  resultMessage,
-  withoutClaimedEdits,
-} from '../history/history.js'
-import { outcomeOf } from '../history/model-messages.js'
-import type { ApprovalRef, LedgerAnswer, LedgerEntry, StoredOutcome } from '../ledger/ledger.js'
-import { unavailable, withoutWords } from '../ledger/ledger-row.js'
-import { isSuccess, type ToolOutcome } from '../outcome.js'
+import { getCountersignMetadata, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
+import { type CallSite, isProviderExecuted, readCalls, withoutClaimedEdits } from '../history/history.js'
+import type { LedgerEntry } from '../ledger/ledger.js'
+import { withoutWords } from '../ledger/ledger-row.js'
 import type { RunScope } from '../scope/scope.js'
 import { createLimiter } from '../tools/limiter.js'
 import { approvalIdOf } from './answers.js'
-import { nextOf } from './ask-again.js'
-import { decidedBy, restoreOutcome, toStored } from './outcome.js'
+import { isAbout, siteFinder } from './find-call.js'
+import { lookUpLast } from './look-up.js'
+import { rightResult } from './right-result.js'
 
 /** The ledger's records of a thread, matched with the calls of a history. */
 export interface IssuedRecords {
@@ -47,30 +31,6 @@ export interface ReadHistory {
 /** Whether the history has an earlier request for a call than the ledger: approval was requested again, because the preview had changed. */
 export function isReplaced(site: CallSite, entry: LedgerEntry | undefined): boolean {
   return entry?.record.earlier?.includes(approvalIdOf(site) ?? '') === true
-}
-
-type RecordScope = Pick<RunScope, 'settings' | 'owner'>
-
-export async function lookUp(
-  { settings }: Pick<RunScope, 'settings'>,
-  ref: ApprovalRef,
-): Promise<LedgerEntry | undefined | 'unavailable'> {
-  try {
-    return await settings.approvals.ledger.lookup(ref)
-  } catch (error) {
-    settings.warn('The ledger could not be read.', error)
-    return 'unavailable'
-  }
-}
-
-/** The same, or the request that has replaced it since, if the ledger still has that. */
-export async function lookUpLast(
-  scope: Pick<RunScope, 'settings'>,
-  ref: ApprovalRef,
-): Promise<LedgerEntry | undefined | 'unavailable'> {
-  const entry = await lookUp(scope, ref)
-  const next = nextOf(entry)
-  return next === undefined ? entry : ((await lookUpLast(scope, { ...ref, approvalId: next })) ?? entry)
 }
 
 /**
@@ -210,75 +170,6 @@ function wasStored(
   return hasRun && toolkit.get(call.function.name)?.location === 'server'
 }
 
-/** The calls of a history that share an id. If several match a record equally, the last one counts. */
-interface SameId {
-  readonly byApproval: ReadonlyMap<string, CallSite>
-  /** The calls that name no approval: by tool and arguments, and the last of all. */
-  readonly byWords: ReadonlyMap<string, CallSite>
-  readonly last: CallSite | undefined
-}
-
-/**
- * Finds the call of a record: by the approval that the call names, else by the call's id: the one with the same arguments, or the last.
- * Each call is read once, however many records there are: the client decides how many calls share an id.
- */
-function siteFinder(sites: readonly CallSite[]): IssuedRecords['siteOf'] {
-  let byId: Map<string, CallSite[]> | undefined
-  const read = new Map<string, SameId>()
-  return ({ record }) => {
-    const { approvalId, toolCallId, toolName, earlier = [] } = record
-    byId ??= byCallId(sites)
-    const known = read.get(toolCallId) ?? readSameId(byId.get(toolCallId) ?? [])
-    read.set(toolCallId, known)
-    const named = [...earlier, approvalId].findLast((id) => known.byApproval.has(id))
-    return (
-      known.byApproval.get(named ?? '') ??
-      known.byWords.get(wordsOf(toolName, record.arguments)) ??
-      known.last
-    )
-  }
-}
-
-function byCallId(sites: readonly CallSite[]): Map<string, CallSite[]> {
-  const byId = new Map<string, CallSite[]>()
-  for (const site of sites) {
-    const same = byId.get(site.call.id)
-    if (same === undefined) byId.set(site.call.id, [site])
-    else same.push(site)
-  }
-  return byId
-}
-
-function readSameId(sites: readonly CallSite[]): SameId {
-  const byApproval = new Map<string, CallSite>()
-  const byWords = new Map<string, CallSite>()
-  let last: CallSite | undefined
-  for (const site of sites) {
-    const approvalId = approvalIdOf(site)
-    if (approvalId !== undefined) {
-      byApproval.set(approvalId, site)
-      continue
-    }
-    const { name, arguments: text } = site.call.function
-    const read = readArguments(text)
-    if (read.ok) byWords.set(wordsOf(name, read.canonical), site)
-    last = site
-  }
-  return { byApproval, byWords, last }
-}
-
-/** A key of a tool's name and its canonical arguments; different pairs have different keys. */
-function wordsOf(toolName: string, canonical: string): string {
-  return `${toolName.length}:${toolName}${canonical}`
-}
-
-/** Whether a record is for this call: the same tool and the same arguments. */
-function isAbout({ record }: LedgerEntry, { call }: CallSite): boolean {
-  if (record.toolName !== call.function.name) return false
-  const read = readArguments(call.function.arguments)
-  return read.ok && read.canonical === record.arguments
-}
-
 /** Limits the single lookups, needed if the ledger can't look up calls: only the last calls are checked. */
 const MAX_LOOKUPS = 1000
 
@@ -328,7 +219,7 @@ async function readSettled(
 
 /** New results of client tools, with what the user changed the arguments of their calls to: only the ledger has it. */
 export async function withEdits(
-  scope: RecordScope & Pick<RunScope, 'threadId'>,
+  scope: Pick<RunScope, 'settings' | 'owner' | 'threadId'>,
   messages: readonly Message[],
   from: number,
 ): Promise<Message[]> {
@@ -345,67 +236,4 @@ export async function withEdits(
     if (right !== undefined) whole.set(site.result, right)
   }
   return messages.map((message) => whole.get(message) ?? message)
-}
-
-/** The ledger's result, if the client's differs: in its outcome, or in what the user changed the arguments to. */
-async function rightResult(
-  scope: RecordScope,
-  { call }: CallSite,
-  result: ToolMessage,
-  entry: LedgerEntry,
-): Promise<ToolMessage | undefined> {
-  const { record, state } = entry
-  if (state.phase !== 'done') return undefined
-  const { outcome, answer } = state
-  const isClients = outcome.type === 'handed-out'
-  const kept = isClients ? outcomeOf(result) : restoreOutcome(outcome)
-  const isRight = isClients || (await isSame(outcomeOf(result), kept, outcome))
-  const said =
-    getCountersignMetadata(result.metadata).decided ?? getCountersignMetadata(call.metadata).decided
-  const isEdited = answer.decision === 'approve' && answer.arguments !== undefined
-  if (isRight && !isEdited && !(isRecord(said) && said.edited === true)) return undefined
-  const whole = await wholeAnswer(scope, record, answer, outcome)
-  const decided = decidedBy(scope, whole ?? answer, record.scopes)
-  if (!isRight) return resultMessage(result.id, result.toolCallId, kept, { decided })
-  // The ledger can't tell now: what the history says stays.
-  if (whole === undefined || editsText(said) === editsText(decided)) return undefined
-  const own = { ...getCountersignMetadata(result.metadata), decided }
-  return omitUndefined({ ...result, metadata: setCountersignMetadata(result.metadata, own) })
-}
-
-/** An answer with the edited arguments, which the ledger's list leaves out; undefined if the ledger can't tell. */
-async function wholeAnswer(
-  scope: RecordScope,
-  ref: ApprovalRef,
-  answer: LedgerAnswer,
-  outcome: StoredOutcome,
-): Promise<LedgerAnswer | undefined> {
-  if (answer.decision !== 'approve' || answer.arguments !== '') return answer
-  if (outcome.type === 'handed-out') return { ...answer, arguments: outcome.arguments }
-  const entry = await lookUp(scope, ref)
-  return entry === undefined || entry === 'unavailable' || entry.state.phase === 'issued'
-    ? undefined
-    : entry.state.answer
-}
-
-/** What the user changed the arguments to, to be compared. */
-function editsText(decided: unknown): string | undefined {
-  if (!isRecord(decided) || decided.edited !== true) return undefined
-  const written = canonicalJson([decided.input])
-  return written.ok ? written.canonical : ''
-}
-
-/** For an outcome that was too large to keep, the ledger still has the hash. */
-async function isSame(said: ToolOutcome, kept: ToolOutcome, stored: StoredOutcome): Promise<boolean> {
-  if (stored.type === 'unavailable') return (await unavailable(toStored(said))).hash === stored.hash
-  return textOf(said) === textOf(kept)
-}
-
-/** Equal outcomes have equal texts, even if a store does not keep the order of members. */
-function textOf(outcome: ToolOutcome): string {
-  const plain = isSuccess(outcome)
-    ? [outcome.value]
-    : [outcome.kind, outcome.reason ?? null, outcome.code ?? null]
-  const written = canonicalJson(plain)
-  return written.ok ? written.canonical : JSON.stringify(plain)
 }

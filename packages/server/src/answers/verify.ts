@@ -14,8 +14,9 @@ import {
 import { boundName } from '../tools/provider-tool.js'
 import { type Answer, approvalIdOf, type Decision, readDecision } from './answers.js'
 import { nextOf } from './ask-again.js'
+import { lookUp, lookUpLast } from './look-up.js'
 import type { Refusal } from './outcome.js'
-import { type IssuedRecords, lookUp, lookUpLast } from './records.js'
+import type { IssuedRecords } from './records.js'
 
 /** A verified answer: from this owner, in time, to this server's own request for exactly this call. */
 export interface VerifiedVerdict
