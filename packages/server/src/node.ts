@@ -221,6 +221,15 @@ async function drained(response: ServerResponse, gone: AbortSignal, stallTime: n
   }
 }
 
+/** Bytes that wait for a reader at once. One that takes so few now and then is still there, however long a frame takes it. */
+const SLICE = 16 * 1024
+
+function* slicesOf(frame: string): Iterable<string | Uint8Array> {
+  if (frame.length <= SLICE) return yield frame
+  const bytes = Buffer.from(frame)
+  for (let at = 0; at < bytes.length; at += SLICE) yield bytes.subarray(at, at + SLICE)
+}
+
 /** Disconnects a reader that reads nothing for too long: it can rejoin the run. */
 async function pipe(
   frames: SseFrames,
@@ -235,7 +244,8 @@ async function pipe(
     for (;;) {
       const frame = gone.aborted ? undefined : await frames.next()
       if (frame === undefined) break
-      if (!response.write(frame)) await drained(response, gone, stallTime)
+      for (const slice of slicesOf(frame))
+        if (!response.write(slice)) await drained(response, gone, stallTime)
     }
   } catch (error) {
     if (!gone.aborted) response.destroy(error instanceof Error ? error : undefined)
