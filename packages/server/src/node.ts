@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isRecord, type ServerFrame } from '@countersign/core'
 import { checkOptions } from './encoding/check-options.js'
+import { onAbort } from './encoding/signals.js'
 import { answerRoute } from './http/answer.js'
 import { chatRoute } from './http/chat.js'
 import { grantsRoute } from './http/grants.js'
@@ -118,6 +119,8 @@ function handler<Req extends NodeRequest>(
     response.on('error', () => gone.abort())
     // It may have gone while the application identified the user.
     if (response.destroyed) gone.abort()
+    // Behind another response on the same connection, it has no socket yet that could tell it.
+    if (response.socket === null) response.on('close', onAbort(closingOf(request.socket), () => gone.abort()))
     const { method, url = '/', headers } = request
     const incoming: Incoming = {
       ...{ method, url, gone: gone.signal, host: hostOf(request) },
@@ -132,6 +135,18 @@ function handler<Req extends NodeRequest>(
     const end = status < 400 ? {} : { connection: 'close' }
     response.writeHead(status, { ...served.headers, ...end }).end(body ?? undefined)
   }
+}
+
+const closings = new WeakMap<object, AbortSignal>()
+
+/** Aborts when the connection closes. One listener, however many requests wait on it. */
+function closingOf(socket: IncomingMessage['socket']): AbortSignal {
+  const known = closings.get(socket)
+  if (known !== undefined) return known
+  const closing = new AbortController()
+  socket.once('close', () => closing.abort())
+  closings.set(socket, closing.signal)
+  return closing.signal
 }
 
 /**
