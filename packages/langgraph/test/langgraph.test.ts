@@ -141,6 +141,38 @@ test('an answer whose response was lost is never that to a second question about
   expect(commands()[1]).toEqual({ resume: { i1: { decisions: [{ type: 'approve' }] } } })
 })
 
+test('of two questions that were approved together, one that was asked anew is asked again, not answered with no', async () => {
+  const made = [call('c1', 'ada'), call('c2', 'bob')]
+  const asked = (description: string) => ({
+    action_requests: [request('ada'), { ...request('bob'), description }],
+    review_configs: [review('approve', 'reject')],
+  })
+  const state = {
+    values: { messages: [{ id: 'm1', type: 'ai', content: '', tool_calls: made }] },
+    next: ['model'],
+    tasks: [{ interrupts: [{ id: 'i1', value: asked('The auditor must agree') }] }],
+  }
+  const { client, bodies } = chat(
+    [
+      [spoken('', { tool_calls: made }), asking(asked('Mail to bob'))],
+      'lost',
+      [result('c1', 'sent'), result('c2', 'sent')],
+    ],
+    {},
+    { state },
+  )
+  const commands = () => bodies().flatMap(({ command }) => (command ? [command] : []))
+  const approve = (id: string) => client.addToolApprovalResponse({ id, approved: true })
+  await client.sendMessage('one')
+  await Promise.all(['i1:c1', 'i1:c2'].map(approve))
+  await client.retry()
+  expect(commands()).toHaveLength(1)
+  const open = client.getSnapshot().pendingApprovals.map(({ approval }) => approval.message)
+  expect(open).toEqual(['Mail to ada', 'The auditor must agree'])
+  await Promise.all(['i1:c1', 'i1:c2'].map(approve))
+  expect(commands()[1]).toEqual({ resume: { i1: { decisions: [{ type: 'approve' }, { type: 'approve' }] } } })
+})
+
 test('a call that runs here never gets the result of an earlier one with its id', async () => {
   const handedOut = (n: number) => ({ id: 'f:0', name: 'locate', args: { n } })
   const ai = (n: number) => ({ id: `m${n}`, type: 'ai', content: '', tool_calls: [handedOut(n)] })
