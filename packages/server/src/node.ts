@@ -120,7 +120,11 @@ function handler<Req extends NodeRequest>(
     // It may have gone while the application identified the user.
     if (response.destroyed) gone.abort()
     // Behind another response on the same connection, it has no socket yet that could tell it.
-    if (response.socket === null) response.on('close', onAbort(closingOf(request.socket), () => gone.abort()))
+    if (response.socket === null)
+      response.on(
+        'close',
+        onAbort(closingOf(request.socket), () => gone.abort()),
+      )
     const { method, url = '/', headers } = request
     const incoming: Incoming = {
       ...{ method, url, gone: gone.signal, host: hostOf(request) },
