@@ -141,20 +141,24 @@ test('an answer whose response was lost is never that to a second question about
   expect(commands()[1]).toEqual({ resume: { i1: { decisions: [{ type: 'approve' }] } } })
 })
 
-test('of two questions that were approved together, one that was asked anew is asked again, not answered with no', async () => {
+const again = [request('ada'), { ...request('bob'), description: 'The auditor must agree' }]
+test.each([
+  ['was asked anew', [request('ada'), request('bob')]],
+  ['came later', [request('ada')]],
+])('a request that %s is never answered with no because others beside it were approved', async (_, first) => {
   const made = [call('c1', 'ada'), call('c2', 'bob')]
-  const asked = (description: string) => ({
-    action_requests: [request('ada'), { ...request('bob'), description }],
+  const asked = (action_requests: readonly object[]) => ({
+    action_requests,
     review_configs: [review('approve', 'reject')],
   })
   const state = {
     values: { messages: [{ id: 'm1', type: 'ai', content: '', tool_calls: made }] },
     next: ['model'],
-    tasks: [{ interrupts: [{ id: 'i1', value: asked('The auditor must agree') }] }],
+    tasks: [{ interrupts: [{ id: 'i1', value: asked(again) }] }],
   }
   const { client, bodies } = chat(
     [
-      [spoken('', { tool_calls: made }), asking(asked('Mail to bob'))],
+      [spoken('', { tool_calls: made }), asking(asked(first))],
       'lost',
       [result('c1', 'sent'), result('c2', 'sent')],
     ],
@@ -162,14 +166,15 @@ test('of two questions that were approved together, one that was asked anew is a
     { state },
   )
   const commands = () => bodies().flatMap(({ command }) => (command ? [command] : []))
-  const approve = (id: string) => client.addToolApprovalResponse({ id, approved: true })
+  const open = () => client.getSnapshot().pendingApprovals.map(({ approval }) => approval)
+  const approveAll = () =>
+    Promise.all(open().map(({ id }) => client.addToolApprovalResponse({ id, approved: true })))
   await client.sendMessage('one')
-  await Promise.all(['i1:c1', 'i1:c2'].map(approve))
+  await approveAll()
   await client.retry()
   expect(commands()).toHaveLength(1)
-  const open = client.getSnapshot().pendingApprovals.map(({ approval }) => approval.message)
-  expect(open).toEqual(['Mail to ada', 'The auditor must agree'])
-  await Promise.all(['i1:c1', 'i1:c2'].map(approve))
+  expect(open().map(({ message }) => message)).toEqual(['Mail to ada', 'The auditor must agree'])
+  await approveAll()
   expect(commands()[1]).toEqual({ resume: { i1: { decisions: [{ type: 'approve' }, { type: 'approve' }] } } })
 })
 
