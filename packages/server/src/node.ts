@@ -120,10 +120,12 @@ function handler<Req extends NodeRequest>(
     // It may have gone while the application identified the user.
     if (response.destroyed) gone.abort()
     // Behind another response on the same connection, it has no socket yet that could tell it.
-    if (response.socket === null)
+    const behind = response.socket === null ? request.socket : undefined
+    if (behind?.destroyed) gone.abort()
+    else if (behind)
       response.on(
         'close',
-        onAbort(closingOf(request.socket), () => gone.abort()),
+        onAbort(closingOf(behind), () => gone.abort()),
       )
     const { method, url = '/', headers } = request
     const incoming: Incoming = {
