@@ -3,10 +3,16 @@ import { createServer } from 'node:http'
 import { ChatClient, fetchServerSentEvents, postAnswers } from '@countersign/client'
 import { webSocket } from '@countersign/client/web-socket'
 import type { ClientFrame, ServerFrame } from '@countersign/core'
-import { type AgentOptions, createAgent, memoryLedger } from '@countersign/server'
+import {
+  type AgentOptions,
+  createAgent,
+  memoryLedger,
+  memoryRunLog,
+  memoryThreads,
+} from '@countersign/server'
 import { socketServerLimits, toNodeAnswerHandler, toSocketHandler } from '@countersign/server/node'
 import { until } from '@countersign/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { call, calls, lastText, mailTool, pendingId, says, scriptedModel, states } from './engine.js'
 import { listening } from './listening.js'
@@ -32,8 +38,8 @@ function mailAgent(options: Partial<AgentOptions> = {}) {
 type SocketOptions = Parameters<typeof toSocketHandler>[1]
 
 /** A socket server whose people come from a header of the frame, and a plain socket of it. */
-async function openSocket(options: SocketOptions = {}, origin?: string) {
-  const { agent, sent, model } = mailAgent()
+async function openSocket(options: SocketOptions = {}, origin?: string, more?: Partial<AgentOptions>) {
+  const { agent, sent, model } = mailAgent(more)
   const server = createServer()
   const sockets = new WebSocketServer({ server, ...socketServerLimits })
   const context = (_: unknown, { user }: Readonly<Record<string, string>>) => ({
@@ -268,6 +274,89 @@ test('stop ends a run at once on the socket that took it up too', async () => {
   last.send(rejoin)
   expect(await last.ended('r1')).toEqual({ type: 'end', runId: 'r1' })
   expect(last.events('r1').map(({ type }) => type)).toContain('RUN_FINISHED')
+})
+
+/** A method that waits, each time it is called, until it is let go on. */
+function held<Args extends readonly unknown[], Result>(method: (...args: Args) => Promise<Result>) {
+  const waiting: (() => void)[] = []
+  return {
+    waiting,
+    async call(...args: Args) {
+      await new Promise<void>((resolve) => waiting.push(resolve))
+      return method(...args)
+    },
+  }
+}
+
+/** What the server makes of a frame, it makes after the frames before. */
+async function handled(peer: Awaited<ReturnType<typeof connect>>) {
+  peer.raw(JSON.stringify({ type: 'run', input: { runId: 'bad' } }))
+  await peer.ended('bad')
+}
+
+test.each([['ann'], [undefined]])(
+  'stop ends a run that waits for its conversation, although it may go on without a reader (of %s)',
+  async (subject) => {
+    const threads = memoryThreads()
+    const hold = held(threads.hold)
+    const { open, model } = await openSocket({ goOnFor: 60_000 }, undefined, {
+      threads: { ...threads, hold: hold.call },
+    })
+    const peer = await open()
+    peer.send(run('r1', subject))
+    await vi.waitFor(() => expect(hold.waiting).toHaveLength(1))
+    peer.send({ type: 'stop', runId: 'r1' })
+    await handled(peer)
+    hold.waiting[0]?.()
+    const stored = () => threads.load({ owner: subject ?? null, threadId: 'thread' })
+    await vi.waitFor(async () =>
+      expect([(await stored())?.messages.length, (await stored())?.run]).toEqual([1, undefined]),
+    )
+    expect(model.requests).toEqual([])
+  },
+)
+
+test('stop ends a run that is taken up before its record has been read', async () => {
+  const log = memoryRunLog()
+  const read = held(log.read)
+  const { open } = await openSocket({ goOnFor: 60_000 }, undefined, { runLog: { ...log, read: read.call } })
+  const peer = await open()
+  peer.send(run('r1', 'ann'))
+  await peer.asked('r1')
+  peer.terminate()
+  const rejoin = { type: 'rejoin', threadId: 'thread', runId: 'r1', headers: { user: 'ann' } } as const
+  const next = await open()
+  next.send(rejoin)
+  await vi.waitFor(() => expect(read.waiting).toHaveLength(1))
+  next.send({ type: 'stop', runId: 'r1' })
+  await handled(next)
+  read.waiting[0]?.()
+  const last = await open()
+  last.send(rejoin)
+  await vi.waitFor(() => expect(read.waiting).toHaveLength(2))
+  read.waiting[1]?.()
+  expect(await last.ended('r1')).toEqual({ type: 'end', runId: 'r1' })
+  expect(last.events('r1').map(({ type }) => type)).toContain('RUN_FINISHED')
+})
+
+test('a socket that breaks while its user is looked up is no error of the server', async () => {
+  const warnings: string[] = []
+  const warn = (message: string) => void warnings.push(message)
+  const asked: unknown[] = []
+  const context = async (_: unknown, headers: Readonly<Record<string, string>>) => {
+    asked.push(headers.user)
+    return headers.user === undefined ? {} : new Promise<never>(() => {})
+  }
+  const { open, agent } = await openSocket({ context, goOnFor: 60_000 }, undefined, { warn })
+  warnings.length = 0
+  const peer = await open()
+  peer.send(run('r1', 'ann'))
+  peer.send({ type: 'rejoin', threadId: 'thread', runId: 'r2', headers: { user: 'ann' } })
+  await vi.waitFor(() => expect(asked).toHaveLength(3))
+  peer.terminate()
+  await agent.drain()
+  await open()
+  expect(warnings).toEqual([])
 })
 
 test('a rejoin that finds nothing ends without an event, also for another person', async () => {

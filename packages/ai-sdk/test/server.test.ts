@@ -106,7 +106,7 @@ test('what a reader who resumes a run is sent of the reply before counts in its 
     },
     tools: [toolDefinition({ name: 'look', description: 'Looks.', input: z.object({}) }).client(() => null)],
     threads: memoryThreads(),
-    limits: { runBytes: { perOwner: 900_000, total: 9_000_000 } },
+    limits: { runBytes: { perOwner: 600_000, total: 9_000_000 } },
     approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
     warn: () => {},
   })

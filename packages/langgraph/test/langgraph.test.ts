@@ -141,6 +141,43 @@ test('an answer whose response was lost is never that to a second question about
   expect(commands()[1]).toEqual({ resume: { i1: { decisions: [{ type: 'approve' }] } } })
 })
 
+const again = [request('ada'), { ...request('bob'), description: 'The auditor must agree' }]
+test.each([
+  ['was asked anew', [request('ada'), request('bob')]],
+  ['came later', [request('ada')]],
+])('a request that %s is never answered with no because others beside it were approved', async (_, first) => {
+  const made = [call('c1', 'ada'), call('c2', 'bob')]
+  const asked = (action_requests: readonly object[]) => ({
+    action_requests,
+    review_configs: [review('approve', 'reject')],
+  })
+  const state = {
+    values: { messages: [{ id: 'm1', type: 'ai', content: '', tool_calls: made }] },
+    next: ['model'],
+    tasks: [{ interrupts: [{ id: 'i1', value: asked(again) }] }],
+  }
+  const { client, bodies } = chat(
+    [
+      [spoken('', { tool_calls: made }), asking(asked(first))],
+      'lost',
+      [result('c1', 'sent'), result('c2', 'sent')],
+    ],
+    {},
+    { state },
+  )
+  const commands = () => bodies().flatMap(({ command }) => (command ? [command] : []))
+  const open = () => client.getSnapshot().pendingApprovals.map(({ approval }) => approval)
+  const approveAll = () =>
+    Promise.all(open().map(({ id }) => client.addToolApprovalResponse({ id, approved: true })))
+  await client.sendMessage('one')
+  await approveAll()
+  await client.retry()
+  expect(commands()).toHaveLength(1)
+  expect(open().map(({ message }) => message)).toEqual(['Mail to ada', 'The auditor must agree'])
+  await approveAll()
+  expect(commands()[1]).toEqual({ resume: { i1: { decisions: [{ type: 'approve' }, { type: 'approve' }] } } })
+})
+
 test('a call that runs here never gets the result of an earlier one with its id', async () => {
   const handedOut = (n: number) => ({ id: 'f:0', name: 'locate', args: { n } })
   const ai = (n: number) => ({ id: `m${n}`, type: 'ai', content: '', tool_calls: [handedOut(n)] })

@@ -29,8 +29,14 @@ export function callFailed(error: unknown, { server, tool }: NamedTool): ToolErr
       return failed(
         `${tool} of the MCP server ${server} took too long and was cancelled (${why}). ${UNKNOWN_EFFECT}`,
       )
-    default:
+    case ErrorCode.ParseError:
+    case ErrorCode.InvalidRequest:
+    case ErrorCode.MethodNotFound:
+    case ErrorCode.InvalidParams:
+    case ErrorCode.UrlElicitationRequired:
       return failed(`The MCP server ${server} refused ${tool}: ${why}`)
+    default:
+      return failed(`The MCP server ${server} failed at ${tool} (${why}). ${UNKNOWN_EFFECT}`)
   }
 }
 

@@ -4,7 +4,9 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
   CallToolRequestSchema,
   type CallToolResult,
+  ErrorCode,
   ListToolsRequestSchema,
+  McpError,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js'
 import { expect, test } from 'vitest'
@@ -388,3 +390,21 @@ test('a tool that cannot be one is left out, with a warning, when it turns up la
   expect(await changed).toEqual(['mcp__s__good', 'mcp__s__new'])
   expect(warnings).toMatchObject([{ code: 'invalid-tool' }])
 })
+
+test.each([
+  ['an error of its own', new Error('the receipt was not written'), 'failed at t'],
+  ['an internal error', new McpError(ErrorCode.InternalError, 'lost'), 'failed at t'],
+  ['arguments that it does not take', new McpError(ErrorCode.InvalidParams, 'no such account'), 'refused t'],
+  ['a tool that it does not have', new McpError(ErrorCode.MethodNotFound, 'gone'), 'refused t'],
+])(
+  'a server that reports %s is said to have refused the call only if it has not begun',
+  async (_, error, said) => {
+    const { client, server } = await serving([described('t')])
+    server.setRequestHandler(CallToolRequestSchema, () => Promise.reject(error))
+    const { tools } = await mcpTools(client, { server: 's', configure: () => ({ needsApproval: false }) })
+    const { agent } = testAgent([call(['c1', 'mcp__s__t', {}]), say('ok')], { tools })
+    const [result] = results(await collect(agent, input([user('go')])))
+    expect(result?.content.reason).toContain(`The MCP server s ${said}`)
+    expect(result?.content.reason.includes('may or may not')).toBe(said === 'failed at t')
+  },
+)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isRecord, type ServerFrame } from '@countersign/core'
 import { checkOptions } from './encoding/check-options.js'
+import { onAbort } from './encoding/signals.js'
 import { answerRoute } from './http/answer.js'
 import { chatRoute } from './http/chat.js'
 import { grantsRoute } from './http/grants.js'
@@ -118,6 +119,14 @@ function handler<Req extends NodeRequest>(
     response.on('error', () => gone.abort())
     // It may have gone while the application identified the user.
     if (response.destroyed) gone.abort()
+    // Behind another response on the same connection, it has no socket yet that could tell it.
+    const behind = response.socket === null ? request.socket : undefined
+    if (behind?.destroyed) gone.abort()
+    else if (behind)
+      response.on(
+        'close',
+        onAbort(closingOf(behind), () => gone.abort()),
+      )
     const { method, url = '/', headers } = request
     const incoming: Incoming = {
       ...{ method, url, gone: gone.signal, host: hostOf(request) },
@@ -132,6 +141,18 @@ function handler<Req extends NodeRequest>(
     const end = status < 400 ? {} : { connection: 'close' }
     response.writeHead(status, { ...served.headers, ...end }).end(body ?? undefined)
   }
+}
+
+const closings = new WeakMap<object, AbortSignal>()
+
+/** Aborts when the connection closes. One listener, however many requests wait on it. */
+function closingOf(socket: IncomingMessage['socket']): AbortSignal {
+  const known = closings.get(socket)
+  if (known !== undefined) return known
+  const closing = new AbortController()
+  socket.once('close', () => closing.abort())
+  closings.set(socket, closing.signal)
+  return closing.signal
 }
 
 /**
@@ -221,6 +242,15 @@ async function drained(response: ServerResponse, gone: AbortSignal, stallTime: n
   }
 }
 
+/** Bytes that wait for a reader at once. One that takes so few now and then is still there, however long a frame takes it. */
+const SLICE = 16 * 1024
+
+function* slicesOf(frame: string): Iterable<string | Uint8Array> {
+  if (frame.length <= SLICE) return yield frame
+  const bytes = Buffer.from(frame)
+  for (let at = 0; at < bytes.length; at += SLICE) yield bytes.subarray(at, at + SLICE)
+}
+
 /** Disconnects a reader that reads nothing for too long: it can rejoin the run. */
 async function pipe(
   frames: SseFrames,
@@ -235,7 +265,8 @@ async function pipe(
     for (;;) {
       const frame = gone.aborted ? undefined : await frames.next()
       if (frame === undefined) break
-      if (!response.write(frame)) await drained(response, gone, stallTime)
+      for (const slice of slicesOf(frame))
+        if (!response.write(slice)) await drained(response, gone, stallTime)
     }
   } catch (error) {
     if (!gone.aborted) response.destroy(error instanceof Error ? error : undefined)

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import type { ModelEvent } from '@countersign/server'
 import { handleChat, readRunInput } from '@countersign/server'
 import { toNodeHandler } from '@countersign/server/node'
@@ -142,11 +142,15 @@ test('readRunInput reads what a client sends, and a value 64 levels deep', async
 
 /** A model that says one word and then waits until it is stopped. */
 function waiting() {
-  let stopped = () => {}
+  let [begin, stopped] = [() => {}, () => {}]
+  const began = new Promise<void>((resolve) => {
+    begin = resolve
+  })
   const ended = new Promise<void>((resolve) => {
     stopped = resolve
   })
   async function* turn(_: unknown, { signal }: { signal: AbortSignal }): AsyncGenerator<ModelEvent> {
+    begin()
     try {
       yield { type: 'text-delta', delta: 'wait' }
       if (!signal.aborted)
@@ -155,7 +159,7 @@ function waiting() {
       stopped()
     }
   }
-  return { turn, ended }
+  return { turn, began, ended }
 }
 
 /** Reads a response until it says `word`; answers the reader. */
@@ -199,6 +203,20 @@ test("S0.51 a client that goes away stops the model: by the request's signal, by
   await readUntil(await fetch(url, { method: 'POST', headers, body, signal: socket.signal }), 'wait')
   socket.abort()
   await third.ended
+})
+
+test('a client that goes away stops all runs that it has asked for on its connection, not the first alone', async () => {
+  const runs = [waiting(), waiting(), waiting()]
+  const url = await listen(toNodeHandler(testAgent(runs.map(({ turn }) => turn)).agent))
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  for (const _ of runs) {
+    const body = JSON.stringify(good())
+    const head = ['POST / HTTP/1.1', 'host: localhost', 'content-type: application/json']
+    socket.write([...head, `content-length: ${body.length}`, '', body].join('\r\n'))
+  }
+  await Promise.all(runs.map(({ began }) => began))
+  socket.destroy()
+  await Promise.all(runs.map(({ ended }) => ended))
 })
 
 test('a client that goes away does not stop a claimed tool', async () => {

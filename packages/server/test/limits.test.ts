@@ -240,3 +240,39 @@ test('a long reply counts in the share of its reader until it is read, and arriv
   expect((await read.json()).messages[0].content).toBe(said)
   await (await load()).text()
 })
+
+test('a person whose open runs take all of their share still loads conversations: runs and replies count apart', async () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const waiting: Model = {
+    id: 'test/model',
+    async *stream({ messages }) {
+      yield { type: 'text-delta', delta: 'Hello' }
+      if (JSON.stringify(messages.at(-1)).includes('wait')) await opened
+      yield { type: 'finish', reason: 'stop' }
+    },
+  }
+  const limits = { runBytes: { perOwner: 1_000_000, total: 2_000_000 } }
+  const { agent } = testAgent([], { model: waiting, threads: memoryThreads(), limits })
+  const post = (text: string, subject: string) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify(input([user(text)], { threadId: subject }))
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    return handleChat(agent, request, { context: { subject } })
+  }
+  const load = (subject: string) =>
+    threadResponse(agent, new Request(`http://localhost/?threadId=${subject}`), { context: { subject } })
+  for (const subject of ['busy', 'idle'])
+    for (let at = 0; at < 2; at++) await (await post('x'.repeat(200_000), subject)).text()
+  const run = await post('wait', 'busy')
+  const loaded = await load('busy')
+  expect(loaded.status).toBe(200)
+  // Together they have one total.
+  expect((await load('idle')).status).toBe(429)
+  expect((await loaded.json()).messages).toHaveLength(5)
+  expect(await (await load('idle')).text()).toContain('Hello')
+  open()
+  await run.text()
+})

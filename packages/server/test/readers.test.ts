@@ -1,3 +1,5 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { handleAiSdkChat } from '@countersign/ai-sdk/server'
 import type { AGUIEvent, ResumeEntry } from '@countersign/core'
 import {
@@ -10,6 +12,7 @@ import {
   scriptedModel,
   tool,
 } from '@countersign/server'
+import { toNodeHandler } from '@countersign/server/node'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import {
@@ -400,5 +403,54 @@ test('F22 an event stream says that nobody may transform it', async () => {
     expect(response.status).toBe(200)
     expect(response.headers.get('cache-control')).toBe('no-store, no-transform')
     await response.text()
+  }
+})
+
+/** A response over a connection that takes so many bytes in a second, and no more at once. */
+class SlowResponse extends ServerResponse {
+  text = ''
+  over: 'ended' | 'cut' | undefined
+
+  override write(chunk: string | Uint8Array) {
+    const bytes = Buffer.from(chunk)
+    this.text += bytes.toString('latin1')
+    setTimeout(() => this.emit('drain'), (bytes.length / 50_000) * 1000)
+    return false
+  }
+
+  override end() {
+    this.over ??= 'ended'
+    return this
+  }
+
+  override destroy() {
+    this.over ??= 'cut'
+    return this
+  }
+}
+
+test('a reader of node:http whose connection is slow gets a frame that takes longer than stallTime', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const said = 'ü€😀'.repeat(500_000)
+    const handler = toNodeHandler(testAgent([say(said)]).agent)
+    const body = input([user('go')])
+    const headers = { 'content-type': 'application/json' }
+    const request = Object.assign(new IncomingMessage(new Socket()), {
+      method: 'POST',
+      url: '/',
+      headers,
+      body,
+    })
+    const response = new SlowResponse(request)
+    void handler(request, response)
+    while (response.over === undefined) {
+      await turn()
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(response.over).toBe('ended')
+    expect(Buffer.from(response.text, 'latin1').toString()).toContain(JSON.stringify(said))
+  } finally {
+    vi.useRealTimers()
   }
 })

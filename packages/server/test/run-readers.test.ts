@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { readersOf, runReaders } from '../src/http/readers.js'
+import { readersOf, runReaders, stopNow } from '../src/http/readers.js'
+import { runKey } from '../src/scope/run-context.js'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -54,4 +55,17 @@ test('the end of a run leaves no timer, and nobody joins or stops it any more', 
   expect([vi.getTimerCount(), readersOf.get('run')]).toEqual([0, undefined])
   vi.advanceTimersByTime(5000)
   expect(stop).not.toHaveBeenCalled()
+})
+
+test('a stop that comes before its run is kept however many others send', () => {
+  const key = (subject: string, runId: string) => runKey({ kind: 'subject', id: subject }, 'thread', runId)
+  stopNow(key('ann', 'run'))
+  for (let n = 0; n < 1000; n++) stopNow(key('mallory', `${n}`))
+  const stopped = ['ann run', 'mallory 0', 'mallory 1', 'mallory 999'].map((run) => {
+    const [subject = '', runId = ''] = run.split(' ')
+    const stop = vi.fn()
+    runReaders(key(subject, runId), 0, stop).end()
+    return stop.mock.calls.length
+  })
+  expect(stopped).toEqual([1, 0, 1, 1])
 })

@@ -163,7 +163,7 @@ export async function startRun(
   }
 }
 
-function stoppedBefore(runId: string): CountersignError {
+export function stoppedBefore(runId: string): CountersignError {
   const message =
     'The run was stopped before it began, and another version is shown by now. Nothing was stored.'
   return new CountersignError('truncated-stream', message, { status: 409, runId })

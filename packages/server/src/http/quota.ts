@@ -21,7 +21,8 @@ interface Use {
 /** The current use of one resource, by owner. Only owners who hold something have an entry. */
 class Quota {
   readonly #owners = new Map<QuotaOwner, Use>()
-  readonly #total: Use = { count: 0, size: 0 }
+
+  constructor(readonly total: Use = { count: 0, size: 0 }) {}
 
   /** Takes one item of this size, or returns undefined if there is no room. */
   take(owner: QuotaOwner, size: number, counts: FullShare, sizes: FullShare): Held | undefined {
@@ -48,9 +49,9 @@ class Quota {
   #move(owner: QuotaOwner, count: number, size: number, counts: FullShare, sizes: FullShare): boolean {
     const use = this.#owners.get(owner) ?? { count: 0, size: 0 }
     const fits = (name: keyof Use, more: number, share: FullShare) =>
-      more <= 0 || (use[name] + more <= shareOf(owner, share) && this.#total[name] + more <= share.total)
+      more <= 0 || (use[name] + more <= shareOf(owner, share) && this.total[name] + more <= share.total)
     if (!fits('count', count, counts) || !fits('size', size, sizes)) return false
-    for (const one of [use, this.#total]) {
+    for (const one of [use, this.total]) {
       one.count += count
       one.size += size
     }
@@ -67,6 +68,8 @@ function shareOf(owner: QuotaOwner, { perOwner, total }: FullShare): number {
 
 // Per process, like its memory: agents may be created per request.
 const runs = new Quota()
+// Nobody's runs may keep the page from showing what they wait for, so only the total is common.
+const replies = new Quota(runs.total)
 const arriving = new Quota()
 const earlyAnswers = new Quota()
 
@@ -83,12 +86,23 @@ export function takeRun(owner: QuotaOwner, limits: FullLimits, input?: unknown):
 }
 
 /**
- * Takes more room: for the stored conversation of a run, or for a reply. The largest one fits if its owner has nothing else open.
+ * Takes more room, for the stored conversation of a run. The largest one fits if its owner has no other run.
  *
  * @throws CountersignError `too-many-runs`
  */
 export function holdMore(held: Held, size: number, { runBytes }: FullLimits): void {
   if (!held.grow(Math.min(size, Math.max(0, runBytes.perOwner - held.size)))) throw tooManyRuns()
+}
+
+/**
+ * Takes room for a reply. The largest one fits if its reader waits for no other.
+ *
+ * @throws CountersignError `too-many-runs`
+ */
+export function takeReply(owner: QuotaOwner, size: number, { runs: counts, runBytes }: FullLimits): Held {
+  const held = replies.take(owner, Math.min(size, runBytes.perOwner), counts, runBytes)
+  if (held === undefined) throw tooManyRuns()
+  return held
 }
 
 function tooManyRuns() {

@@ -1,7 +1,9 @@
+import { ownerOfRun } from '../encoding/ids.js'
+
 /** The readers of open runs, by the run's key. Per process, like its memory: agents may be created per request. */
 export const readersOf = new Map<string, { join(): () => void; stop(): void }>()
 
-/** Runs that were stopped before they began: the request that stops one may arrive first. The last ones only. */
+/** Runs that were stopped before they began: the request that stops one may arrive first. The last ones only, of whoever has the most. */
 const stoppedEarly = new Set<string>()
 const MAX_STOPPED = 1000
 
@@ -24,7 +26,15 @@ export function stopNow(key: string): void {
   const readers = readersOf.get(key)
   readers?.stop()
   if (!readers) stoppedEarly.add(key)
-  for (const first of stoppedEarly) if (stoppedEarly.size > MAX_STOPPED) stoppedEarly.delete(first)
+  if (stoppedEarly.size > MAX_STOPPED) forgetOne()
+}
+
+function forgetOne(): void {
+  const counts = new Map<string, number>()
+  for (const one of stoppedEarly) counts.set(ownerOfRun(one), (counts.get(ownerOfRun(one)) ?? 0) + 1)
+  const most = Math.max(...counts.values())
+  for (const one of stoppedEarly)
+    if (counts.get(ownerOfRun(one)) === most) return void stoppedEarly.delete(one)
 }
 
 /** Stops a run `goOnFor` milliseconds after its last reader has gone. `join` returns the function that reports a reader gone. */

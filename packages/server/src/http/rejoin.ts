@@ -1,7 +1,7 @@
 import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
 import { type Holder, ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
-import { bytesHeldBy, holdMore, takeRun } from './quota.js'
+import { bytesHeldBy, type Held, takeReply, takeRun } from './quota.js'
 import { readersOf } from './readers.js'
 import { nothing, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
@@ -57,8 +57,10 @@ export async function openReplay(
   const held = takeRun(ownerOf(holder), agent.limits)
   const quit = readersOf.get(key)?.join()
   const reading = new AbortController()
+  let told: Held | undefined
   const leave = () => {
     held.release()
+    told?.release()
     quit?.()
     reading.abort()
     signal.removeEventListener('abort', leave)
@@ -66,7 +68,7 @@ export async function openReplay(
   signal.addEventListener('abort', leave)
   let batches: AsyncIterable<readonly LoggedEvent[]> | undefined
   try {
-    if (before !== undefined) holdMore(held, bytesHeldBy(before), agent.limits)
+    if (before !== undefined) told = takeReply(ownerOf(holder), bytesHeldBy(before), agent.limits)
     batches = await agent.runLog.read(key, after, reading.signal)
   } finally {
     if (batches === undefined) leave()

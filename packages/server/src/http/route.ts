@@ -2,7 +2,7 @@ import { checkOptions } from '../encoding/check-options.js'
 import type { Agent } from '../run/agent.js'
 import { type RunContext, subjectOf } from '../scope/run-context.js'
 import { type Arrival, checkRequest, type Rejection, readText, rejection, tooManyBodies } from './http.js'
-import { holdMore, type QuotaOwner, takeRun, takeWaiting } from './quota.js'
+import { type QuotaOwner, takeReply, takeWaiting } from './quota.js'
 import { type RouteOptions, routeRules } from './route-rules.js'
 import { parseBody } from './run-input.js'
 import { PIECE, piecesOf, SSE_HEADERS, type SseFrames, sseBody } from './sse.js'
@@ -77,13 +77,7 @@ export function whole(
   gone: AbortSignal,
 ): SseFrames | Reply {
   if (body.length <= PIECE) return { status: 200, body, headers }
-  const held = takeRun(subjectOf(context)?.id, limits)
-  try {
-    holdMore(held, 2 * body.length, limits)
-  } catch (error) {
-    held.release()
-    throw error
-  }
+  const held = takeReply(subjectOf(context)?.id, 2 * body.length, limits)
   if (gone.aborted) held.release()
   gone.addEventListener('abort', held.release, { once: true })
   return piecesOf(body, headers, held.release)

@@ -1,7 +1,7 @@
 import { isRecord, type ServerFrame } from '@countersign/core'
 import type { OpenThread } from '../conversation/open-thread.js'
 import { checkOptions } from '../encoding/check-options.js'
-import { abortLater, sleep } from '../encoding/signals.js'
+import { abortLater, anySignal, sleep } from '../encoding/signals.js'
 import { exceeds, type FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
@@ -9,6 +9,7 @@ import { readerTooSlow } from '../scope/channel.js'
 import { type Holder, newSocket, ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { deliverAnswers, readLiveAnswers } from './answer.js'
 import { Arriving, type Wire } from './arriving.js'
+import { stoppedBefore } from './chat.js'
 import { describeRejection } from './http.js'
 import { bytesHeldBy, holdMore, takeRun } from './quota.js'
 import { readersOf } from './readers.js'
@@ -271,7 +272,7 @@ class Peer {
       if (!run.gone.signal.aborted) this.#send({ type: 'end', runId: id })
     } catch (error) {
       const { aborted, reason } = run.gone.signal
-      if (aborted && error === reason) return
+      if (aborted && (error === reason || error === this.#gone.signal.reason)) return
       const { code, message } = describeRejection(this.agent, error)
       if (!aborted) this.#send({ type: 'error', runId: id, code, message })
     } finally {
@@ -288,13 +289,16 @@ class Peer {
     const holder = this.#holder(context)
     const held = takeRun(ownerOf(holder), this.agent.limits, frame)
     const left = abortLater(run.gone.signal, goOnFor)
+    const stopped = new AbortController()
+    run.stop = () => stopped.abort(stoppedBefore(input.runId))
     let thread: OpenThread | undefined
     try {
-      thread = await this.agent.openThread(input, context, left.signal)
+      thread = await this.agent.openThread(input, context, anySignal([left.signal, stopped.signal]))
       if (thread) holdMore(held, bytesHeldBy(thread.messages), this.agent.limits)
       const options = { context, holder, live: true, goOnFor, held, thread }
       const { events, stop } = serveRun(this.agent, input, options)
       run.stop = stop
+      if (stopped.signal.aborted) stop()
       run.gone.signal.addEventListener('abort', () => void events.return?.(), { once: true })
       left.cancel()
       await this.#write(run, events)
@@ -309,13 +313,16 @@ class Peer {
 
   async #rejoin(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
     const request = readRejoin(this.agent, frame.threadId, run.id, frame.lastEventId)
-    const holder = this.#holder(await this.#context(frame, run.gone.signal))
+    // Also for a run that is stopped before: it must be known which.
+    const asked = this.#context(frame, this.#gone.signal).then((context) => this.#holder(context))
+    const key = (holder: Holder) => runKey(holder, request.threadId, run.id)
+    run.stop = () => void asked.then((holder) => readersOf.get(key(holder))?.stop()).catch(() => {})
+    const holder = await asked
     begun()
     const events = await openReplay(this.agent, holder, request, run.gone.signal)
     if (events === undefined) return
     // A run in the middle of a long call may say nothing for a while.
     this.#send({ type: 'events', runId: run.id, events: [] })
-    run.stop = () => readersOf.get(runKey(holder, request.threadId, run.id))?.stop()
     await this.#write(run, events)
   }
 
