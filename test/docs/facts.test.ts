@@ -264,6 +264,15 @@ test('a page of an application whose answers outlive a reload says so of one tha
   expect(without.map(({ page, file }) => `${page}: ${file}`)).toEqual([])
 })
 
+test('a module that exports its client waits for no reply while it loads, or the page stays empty until it has ended', () => {
+  const modules = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => /^export const \w+ = new ChatClient\(/m.test(code))
+  expect(modules.length).toBeGreaterThan(0)
+  const waiting = modules.filter(({ code }) => /^await \w+\.(?:retry|sendMessage)\(/m.test(code))
+  expect(waiting.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
 test('the README of every package has its name, how to install it, and an example', () => {
   for (const { name } of manifests) {
     const page = `packages/${name.slice('@countersign/'.length)}/README.md`
