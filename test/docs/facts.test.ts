@@ -135,6 +135,22 @@ test('sizes that were measured are at most their budgets, and not more than half
   expect(measured.filter(({ below }) => !(below >= 0 && below <= 0.5))).toEqual([])
 })
 
+test('a size that stands twice on the performance page is the same there', () => {
+  const sizeOf = (row: RegExp, column: number) =>
+    rowsOf('docs/performance.md').flatMap((cells) => {
+      const named = cells.find((cell) => row.test(cell))
+      return named === undefined ? [] : [Number.parseFloat(cells[column] ?? '')]
+    })
+  for (const framework of ['react', 'solid', 'vue', 'svelte']) {
+    const told = sizeOf(new RegExp(`^the same with useChat of ${framework}$`), 2)
+    expect([framework, told]).toEqual([
+      framework,
+      sizeOf(new RegExp(`^Countersign: useChat of ${framework},`), 2),
+    ])
+  }
+  expect(sizeOf(/^ChatClient and fetch/, 2)).toEqual(sizeOf(/^Countersign: ChatClient,/, 2))
+})
+
 test('what the README says of other servers is what `npm run compare` wrote', () => {
   const named = ([cell = '']: readonly string[]) => /^`([\w-]+)`: /.exec(cell)?.[1]
   const claims = rowsOf('README.md').filter((row) => named(row) !== undefined)
