@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nextStep } from '@countersign/client'
 import type { ApprovalErrorCode } from '@countersign/core'
@@ -149,6 +149,20 @@ test('a size that stands twice on the performance page is the same there', () =>
     ])
   }
   expect(sizeOf(/^ChatClient and fetch/, 2)).toEqual(sizeOf(/^Countersign: ChatClient,/, 2))
+})
+
+test('every code that the error of a call can have stands on the page of errors', () => {
+  const sources = ['core', 'client', 'server', 'ai-sdk'].flatMap((name) =>
+    readdirSync(join(root, 'packages', name, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => readFileSync(join(root, 'packages', name, 'src', file), 'utf8')),
+  )
+  const codes = sources.flatMap((source) =>
+    [...source.matchAll(/(?:message|reason): [^\n]*[,\n]\s*code: '([a-z-]+)'/g)].map(([, code = '']) => code),
+  )
+  expect(codes).toEqual(expect.arrayContaining(['interrupted', 'incomplete-arguments', 'not-stored']))
+  const told = readPage('docs/errors.md')
+  expect(codes.filter((code) => !told.includes(`\`${code}\``))).toEqual([])
 })
 
 test('what the README says of other servers is what `npm run compare` wrote', () => {

@@ -26,7 +26,7 @@ import type { Tabs } from './tabs/link.js'
 /** What happens to a message that is sent while approvals are pending. */
 export type PendingMessageMode = 'cancel' | 'queue' | 'reject'
 
-/** An approval request, as passed to `onApprovalRequest`. `toolName` narrows `input`. */
+/** An approval request of a reply, as passed to `onApprovalRequest`; those restored are only in `pendingApprovals`. `toolName` narrows `input`. */
 export type ApprovalRequest<Tools extends ToolMap = ToolMap> = {
   [Name in keyof Tools & string]: {
     readonly toolCallId: string
@@ -119,7 +119,6 @@ export interface ChatClientOptions<Tools extends ToolMap = ToolMap> {
    * uses the interrupt's JSON Schema; or use your own. Without it, an interrupt with a schema can only be declined.
    */
   checkResponse?: CheckResponse | undefined
-  /** A reply asks for approval. Not called for a request that was restored: `pendingApprovals` has all that are open. */
   onApprovalRequest?: ((request: ApprovalRequest<Tools>) => void) | undefined
   /**
    * A client tool starts; or the run left a call to this page for which `tools` has no tool: then answer it with `addToolResult`. After a
