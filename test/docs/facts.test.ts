@@ -168,6 +168,13 @@ test('every code that the error of a call can have stands on the page of errors'
   expect(codes.filter((code) => !told.includes(`\`${code}\``))).toEqual([])
 })
 
+test('every code with which an open run or a whole request is turned away stands on the page of errors', () => {
+  const codes = literalsOf('packages/server/src/channel/answer-queue.ts', 'DeliveryCode')
+  expect(codes.length).toBeGreaterThan(2)
+  const told = readPage('docs/errors.md')
+  expect([...codes, 'internal'].filter((code) => !told.includes(`\`${code}\``))).toEqual([])
+})
+
 test('what the README says of other servers is what `npm run compare` wrote', () => {
   const named = ([cell = '']: readonly string[]) => /^`([\w-]+)`: /.exec(cell)?.[1]
   const claims = rowsOf('README.md').filter((row) => named(row) !== undefined)
