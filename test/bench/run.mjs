@@ -192,6 +192,8 @@ export async function main(args, { write = console.log, scale } = {}) {
     const known = Object.keys(workloads).join(', ')
     fail(`--only names unknown workloads: ${unknown.join(', ')}. There are ${known}.`)
   }
+  if (wanted && values.page && !existsSync(keptFile))
+    fail('There is no whole run that --page could put a part into: run `npm run bench` first.')
   if (!values['no-build']) await buildChanged(write)
   const size = scale ?? (values.quick ? 'quick' : 'full')
   const tables = []

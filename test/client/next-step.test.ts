@@ -7,7 +7,7 @@ import {
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/client'
-import type { ApprovalErrorCode } from '@countersign/core'
+import { type ApprovalErrorCode, CountersignError } from '@countersign/core'
 import { type Agent, createAgent, type Ledger, memoryLedger, scriptedModel, tool } from '@countersign/server'
 import { toNodeHandler } from '@countersign/server/node'
 import { expect, onTestFinished, test } from 'vitest'
@@ -294,4 +294,15 @@ test('answered before in another tab, by what the answer resolves with', async (
   expect(nextStep(first)).toBeUndefined()
   expect(nextStep(second)).toMatchObject({ state: 'unused', next: 'none' })
   expect(world.runs).toEqual(['team'])
+})
+
+test('what nextStep says names no button: a page calls it "Retry" beside an error, and "Send it" after a reload', () => {
+  const kept = (['ledger-unavailable', 'call-running'] as const).map((code) => nextStep(code))
+  const error = new CountersignError('connection-failed', 'No response.')
+  const said = [...kept, nextStep({ status: 'failed', error })].map((step) => [step?.next, step?.message])
+  expect(said.length).toBe(3)
+  for (const [next, message] of said) {
+    expect(next).toBe('retry')
+    expect(message).not.toMatch(/Retry/)
+  }
 })

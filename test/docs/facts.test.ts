@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nextStep } from '@countersign/client'
 import type { ApprovalErrorCode } from '@countersign/core'
@@ -135,6 +135,46 @@ test('sizes that were measured are at most their budgets, and not more than half
   expect(measured.filter(({ below }) => !(below >= 0 && below <= 0.5))).toEqual([])
 })
 
+test('a size that stands twice on the performance page is the same there', () => {
+  const sizeOf = (row: RegExp, column: number) =>
+    rowsOf('docs/performance.md').flatMap((cells) => {
+      const named = cells.find((cell) => row.test(cell))
+      return named === undefined ? [] : [Number.parseFloat(cells[column] ?? '')]
+    })
+  for (const framework of ['react', 'solid', 'vue', 'svelte']) {
+    const told = sizeOf(new RegExp(`^the same with useChat of ${framework}$`), 2)
+    expect([framework, told]).toEqual([
+      framework,
+      sizeOf(new RegExp(`^Countersign: useChat of ${framework},`), 2),
+    ])
+  }
+  expect(sizeOf(/^ChatClient and fetch/, 2)).toEqual(sizeOf(/^Countersign: ChatClient,/, 2))
+})
+
+test('every code that the error of a call can have stands on the page of errors', () => {
+  const sources = ['core', 'client', 'server', 'ai-sdk'].flatMap((name) =>
+    readdirSync(join(root, 'packages', name, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => readFileSync(join(root, 'packages', name, 'src', file), 'utf8')),
+  )
+  const codes = sources.flatMap((source) =>
+    [
+      ...source.matchAll(/(?:message|reason): [^\n]*[,\n]\s*code: '([a-z-]+)'/g),
+      ...source.matchAll(/failed\('\w+', [^\n]*, '([a-z-]+)'\)/g),
+    ].map(([, code = '']) => code),
+  )
+  expect(codes).toEqual(expect.arrayContaining(['interrupted', 'result-unavailable', 'not-stored']))
+  const told = readPage('docs/errors.md')
+  expect(codes.filter((code) => !told.includes(`\`${code}\``))).toEqual([])
+})
+
+test('every code with which an open run or a whole request is turned away stands on the page of errors', () => {
+  const codes = literalsOf('packages/server/src/channel/answer-queue.ts', 'DeliveryCode')
+  expect(codes.length).toBeGreaterThan(2)
+  const told = readPage('docs/errors.md')
+  expect([...codes, 'internal'].filter((code) => !told.includes(`\`${code}\``))).toEqual([])
+})
+
 test('what the README says of other servers is what `npm run compare` wrote', () => {
   const named = ([cell = '']: readonly string[]) => /^`([\w-]+)`: /.exec(cell)?.[1]
   const claims = rowsOf('README.md').filter((row) => named(row) !== undefined)
@@ -262,6 +302,15 @@ test('a page of an application whose answers outlive a reload says so of one tha
   expect(shown.length).toBeGreaterThan(5)
   const without = shown.filter(({ code }) => !code.includes('unsentIn('))
   expect(without.map(({ page, file }) => `${page}: ${file}`)).toEqual([])
+})
+
+test('a module that exports its client waits for no reply while it loads, or the page stays empty until it has ended', () => {
+  const modules = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => /^export const \w+ = new ChatClient\(/m.test(code))
+  expect(modules.length).toBeGreaterThan(0)
+  const waiting = modules.filter(({ code }) => /^await \w+\.(?:retry|sendMessage)\(/m.test(code))
+  expect(waiting.map(({ page, line }) => `${page}:${line}`)).toEqual([])
 })
 
 test('the README of every package has its name, how to install it, and an example', () => {

@@ -100,12 +100,12 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
   },
   'ledger-unavailable': {
     state: 'kept',
-    message: 'The server could not check the answer just now. It is kept; Retry sends it again.',
+    message: 'The server could not check the answer just now. It is kept: you can send it again.',
     next: 'retry',
   },
   'call-running': {
     state: 'kept',
-    message: 'The call is still running. Your answer is kept; Retry asks for its result.',
+    message: 'The call is still running. Your answer is kept: you can send it again later.',
     next: 'retry',
   },
   'request-refused': {
@@ -130,7 +130,7 @@ const closed: NextStep = {
 
 const unreached: NextStep = {
   state: 'kept',
-  message: 'The server did not confirm your answer. It is kept; Retry sends it again.',
+  message: 'The server did not confirm your answer. It is kept: you can send it again.',
   next: 'retry',
 }
 

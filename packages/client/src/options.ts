@@ -26,7 +26,7 @@ import type { Tabs } from './tabs/link.js'
 /** What happens to a message that is sent while approvals are pending. */
 export type PendingMessageMode = 'cancel' | 'queue' | 'reject'
 
-/** An approval request, as passed to `onApprovalRequest`. `name` narrows `input`. */
+/** An approval request of a reply, as passed to `onApprovalRequest`; those restored are only in `pendingApprovals`. `toolName` narrows `input`. */
 export type ApprovalRequest<Tools extends ToolMap = ToolMap> = {
   [Name in keyof Tools & string]: {
     readonly toolCallId: string

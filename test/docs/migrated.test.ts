@@ -1,0 +1,113 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { scriptedModel } from '@countersign/server'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
+import { type Block, blocksOf } from './markdown.js'
+
+// inside `test`, so that a block imports the peers that `test/package.json` names
+const parent = join(import.meta.dirname, '../.verify')
+mkdirSync(parent, { recursive: true })
+const folder = mkdtempSync(join(parent, 'migrated-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterEach(() => {
+  vi.unstubAllGlobals()
+  vi.restoreAllMocks()
+})
+
+const removed: string[] = []
+const asked: string[] = []
+
+/** What the blocks declare as given. */
+const given = {
+  adapter: {
+    kind: 'text',
+    name: 'scripted',
+    model: 'scripted',
+    async *chatStream(input: { messages: readonly { role: string }[]; runId?: string; threadId?: string }) {
+      const { messages, runId = 'run', threadId = 'thread' } = input
+      const isAnswered = messages.at(-1)?.role === 'tool'
+      const id = `${messages.length}`
+      yield { type: 'RUN_STARTED', runId, threadId }
+      if (isAnswered) {
+        yield { type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' }
+        yield { type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta: 'It is gone.' }
+        yield { type: 'TEXT_MESSAGE_END', messageId: id }
+      } else {
+        yield { type: 'TOOL_CALL_START', toolCallId: id, toolCallName: 'delete_file' }
+        yield { type: 'TOOL_CALL_ARGS', toolCallId: id, delta: '{"path":"draft.txt"}' }
+        yield { type: 'TOOL_CALL_END', toolCallId: id }
+      }
+      yield { type: 'RUN_FINISHED', runId, threadId, finishReason: isAnswered ? 'stop' : 'tool_calls' }
+    },
+  },
+  model: scriptedModel(({ messages }) =>
+    messages.at(-1)?.role === 'tool'
+      ? [
+          { type: 'text-delta', delta: 'It is gone.' },
+          { type: 'finish', reason: 'stop' },
+        ]
+      : [
+          { type: 'tool-call', id: '1', name: 'delete_file', arguments: '{"path":"draft.txt"}' },
+          { type: 'finish', reason: 'tool_calls' },
+        ],
+  ),
+  removeFile: async (path: string) => void removed.push(path),
+  userId: async () => 'ann',
+  askPerson: async (text: string) => asked.push(text) > 0,
+}
+
+async function load({ page, line, code }: Block, more: string) {
+  const file = join(folder, `${page.replaceAll('/', '-')}-${line}.ts`)
+  writeFileSync(file, `const { ${Object.keys(given)} } = globalThis.migration\n${code}\n${more}`)
+  return await import(file)
+}
+
+/** The blocks of a page with this in their code. */
+function blockWith(page: string, text: string): Block {
+  const block = blocksOf(page).find(({ code }) => code.includes(text))
+  if (!block) throw new Error(`${page} has no "${text}"`)
+  return block
+}
+
+const tanstack = 'docs/migrating-from-tanstack-ai.md'
+const copilotKit = 'docs/migrating-from-copilotkit.md'
+const answering =
+  'client.subscribe(() => { for (const { approval } of client.getSnapshot().pendingApprovals) void client.addToolApprovalResponse({ id: approval.id, approved: true }) })'
+const route =
+  "import { createAgent, handleChat } from '@countersign/server'\nconst agent = createAgent({ model, tools: [deleteFile] })\nexport const POST = (request) => handleChat(agent, request)"
+
+test.each([
+  ['TanStack AI', blockWith(tanstack, 'chat({'), '', blockWith(tanstack, '@tanstack/ai-client'), ''],
+  ['TanStack AI, moved', blockWith(tanstack, 'handleChat('), '', blockWith(tanstack, 'turnsOf('), ''],
+  [
+    'TanStack AI, the page moved first',
+    blockWith(tanstack, 'chat({'),
+    '',
+    blockWith(tanstack, 'tanstack()'),
+    answering,
+  ],
+  [
+    'CopilotKit, moved',
+    blockWith(copilotKit, 'needsApproval'),
+    route,
+    blockWith(copilotKit, 'new ChatClient('),
+    '',
+  ],
+])(
+  'the page and the route of the migration run as they are written: %s',
+  async (_, server, more, page, answer) => {
+    removed.length = 0
+    asked.length = 0
+    vi.stubGlobal('migration', given)
+    vi.spyOn(console, 'log').mockImplementation(() => {})
+    const { POST } = await load(server, more)
+    vi.stubGlobal('fetch', (url: string, init: RequestInit) =>
+      POST(new Request(new URL(url, 'http://localhost'), init)),
+    )
+    const { client } = await load(page, `${answer}\nexport { client }`)
+    await client.sendMessage('Delete the draft.')
+    await vi.waitFor(() => expect(removed).toEqual(['draft.txt']))
+    // whoever is asked sees the arguments
+    for (const text of asked) expect(text).toContain('"path": "draft.txt"')
+  },
+)
