@@ -5,8 +5,14 @@ import { readArguments } from './arguments.mjs'
 import { offersCommonJs, packages, root } from './packages.mjs'
 import { tsc } from './tsc.mjs'
 
-/** Declarations for the CommonJS files import each other with the extension .cjs. */
-const asCommonJs = (text) => text.replace(/((?:from |import\()['"]\.{1,2}\/[^'"]*)\.js(?=['"])/g, '$1.cjs')
+/**
+ * Declarations for the CommonJS files import each other with the extension .cjs. What a module declares globally stands only in that for
+ * ES modules: a program may read both, and the same name must not get two types.
+ */
+const asCommonJs = (text) =>
+  text
+    .replace(/((?:from |import\()['"]\.{1,2}\/[^'"]*)\.js(?=['"])/g, '$1.cjs')
+    .replace(/^declare global \{\n(?: .*\n)*\}\n/gm, '')
 
 const written = join(root, '.countersign/types')
 
