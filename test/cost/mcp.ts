@@ -61,6 +61,10 @@ export const listings: readonly Listing[] = [
     ],
   },
   {
+    name: 'a description of marks that make each other invisible',
+    tools: (bytes) => [least('t', { description: '\u0301'.repeat(Math.min(bytes / 2, 1_000_000)) })],
+  },
+  {
     name: 'annotations, icons and metadata of very many members',
     tools: (bytes) => [
       least('t', {

@@ -10,6 +10,7 @@ import {
   rejoinResponse,
   threadResponse,
 } from '@countersign/server'
+import { passMacrotasks } from '@countersign/testing'
 import { expect, test } from 'vitest'
 import { input, say, testAgent, user } from './support.js'
 
@@ -239,6 +240,26 @@ test('a long reply counts in the share of its reader until it is read, and arriv
   expect(read.headers.get('etag')).toMatch(/^"/)
   expect((await read.json()).messages[0].content).toBe(said)
   await (await load()).text()
+})
+
+test('what readers of a run were sent and did not take counts in their share', async () => {
+  const limits = { runBytes: { perOwner: 1_000_000, total: 10_000_000 } }
+  const { agent } = testAgent(() => say('x'.repeat(400_000)), { threads: memoryThreads(), limits })
+  const headers = { 'content-type': 'application/json' }
+  const context = { subject: 'reading a run' }
+  const body = JSON.stringify(input([user('Hi')]))
+  const posted = new Request('http://localhost/', { method: 'POST', headers, body })
+  await (await handleChat(agent, posted, { context })).text()
+  const { runId } = JSON.parse(body)
+  const rejoin = async () =>
+    threadResponse(agent, new Request(`http://localhost/?threadId=thread&runId=${runId}`), { context })
+  const unread = (await rejoin()).body?.getReader()
+  await unread?.read()
+  // A stream reads ahead.
+  await passMacrotasks(20)
+  await expect((await rejoin()).text()).rejects.toThrow('Too many runs are open')
+  await unread?.cancel()
+  expect(await (await rejoin()).text()).toContain('RUN_FINISHED')
 })
 
 test('a person whose open runs take all of their share still loads conversations: runs and replies count apart', async () => {

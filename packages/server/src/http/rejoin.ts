@@ -43,7 +43,8 @@ export function readRejoin(
 
 /**
  * The rest of a run, or undefined if this holder has none to rejoin. A run that is open in this process continues meanwhile. Its share of the
- * quota is released at its end, by `return`, or once `signal` aborts. `before`: what the reader is sent first, which counts too.
+ * quota is released at its end, by `return`, or once `signal` aborts. `before`: what the reader is sent first. That counts in its
+ * share of replies, as does a long batch until the next one is read: without room for it, reading fails with `too-many-runs`.
  */
 export async function openReplay(
   agent: Agent,
@@ -73,13 +74,29 @@ export async function openReplay(
   } finally {
     if (batches === undefined) leave()
   }
-  return batches && whileRead(batches, leave)
+  // What is read waits for its reader, who may take nothing. Few long events are more than many short ones.
+  const count = (batch: readonly LoggedEvent[]) => {
+    told?.release()
+    const size = bytesHeldBy(batch)
+    told = size > LONG_BATCH ? takeReply(ownerOf(holder), size, agent.limits) : undefined
+  }
+  return batches && whileRead(batches, count, leave)
 }
 
-function whileRead<T>(batches: AsyncIterable<T>, leave: () => void): AsyncIterableIterator<T> {
+/** Estimated bytes of a batch that counts in its reader's share. */
+const LONG_BATCH = 128 * 1024
+
+function whileRead<T>(
+  batches: AsyncIterable<T>,
+  count: (batch: T) => void,
+  leave: () => void,
+): AsyncIterableIterator<T> {
   async function* all() {
     try {
-      yield* batches
+      for await (const batch of batches) {
+        count(batch)
+        yield batch
+      }
     } finally {
       leave()
     }
