@@ -496,7 +496,10 @@ export const checks = {
     find: 'const settled = await readSettled(scope, before)',
     put: 'const settled: ReadonlyMap<CallSite, LedgerEntry> = new Map()',
   },
-  'a turn that is due': never(server('run/run.ts'), '(resumed.hadNoEffect || isAnswered) && isAtRest(resumed.messages)'),
+  'a turn that is due': never(
+    server('run/run.ts'),
+    '(resumed.hadNoEffect || isAnswered) && isAtRest(resumed.messages)',
+  ),
 
   // what a tool throws
   'our own error asks': {
