@@ -59,9 +59,11 @@ export async function openReplay(
   const quit = readersOf.get(key)?.join()
   const reading = new AbortController()
   let told: Held | undefined
+  let read: Held | undefined
   const leave = () => {
     held.release()
     told?.release()
+    read?.release()
     quit?.()
     reading.abort()
     signal.removeEventListener('abort', leave)
@@ -76,9 +78,9 @@ export async function openReplay(
   }
   // What is read waits for its reader, who may take nothing. Few long events are more than many short ones.
   const count = (batch: readonly LoggedEvent[]) => {
-    told?.release()
+    read?.release()
     const size = bytesHeldBy(batch)
-    told = size > LONG_BATCH ? takeReply(ownerOf(holder), size, agent.limits) : undefined
+    read = size > LONG_BATCH ? takeReply(ownerOf(holder), size, agent.limits) : undefined
   }
   return batches && whileRead(batches, count, leave)
 }
