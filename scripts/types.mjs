@@ -6,8 +6,8 @@ import { offersCommonJs, packages, root } from './packages.mjs'
 import { tsc } from './tsc.mjs'
 
 /**
- * Declarations for the CommonJS files import each other with the extension .cjs. What a module declares globally stands only in that for
- * ES modules: a program may read both, and the same name must not get two types.
+ * Declarations for the CommonJS files import each other with the extension .cjs. They omit `declare global`: a program may load both
+ * declarations, and a global name must not get two types.
  */
 const asCommonJs = (text) =>
   text

@@ -196,7 +196,7 @@ export function answerTo(
       const entries = question.actions.map((action) =>
         resume.find((one) => one.interruptId === approvalId(id, action.call) && isFor(action, one)),
       )
-      // Of what the user was not shown nothing was left undecided: all is asked again.
+      // The user did not see one of these requests, so all of them are sent again.
       if (entries.includes(undefined)) return undefined
       if (!entries.some((entry) => entry?.status === 'resolved')) return undefined
       const decisions = question.actions.map((action, at) =>

@@ -181,7 +181,8 @@ test('a request that waits for a store counts in the share of its user', async (
   expect(await post('e')).toBe(200)
 })
 
-test('a run counts the stored conversation that it continues, and the largest one can always be continued', async () => {
+/** A model that stops after its first word if the message says `wait`, until `open` is called. */
+function waitingModel() {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {
     open = resolve
@@ -194,6 +195,11 @@ test('a run counts the stored conversation that it continues, and the largest on
       yield { type: 'finish', reason: 'stop' }
     },
   }
+  return { waiting, open: () => open() }
+}
+
+test('a run counts the stored conversation that it continues, and the largest one can always be continued', async () => {
+  const { waiting, open } = waitingModel()
   const limits = { runBytes: { perOwner: 1_000_000, total: 10_000_000 } }
   const { agent } = testAgent([], { model: waiting, threads: memoryThreads(), limits })
   let posts = 0
@@ -263,18 +269,7 @@ test('what readers of a run were sent and did not take counts in their share', a
 })
 
 test('a person whose open runs take all of their share still loads conversations: runs and replies count apart', async () => {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  const waiting: Model = {
-    id: 'test/model',
-    async *stream({ messages }) {
-      yield { type: 'text-delta', delta: 'Hello' }
-      if (JSON.stringify(messages.at(-1)).includes('wait')) await opened
-      yield { type: 'finish', reason: 'stop' }
-    },
-  }
+  const { waiting, open } = waitingModel()
   const limits = { runBytes: { perOwner: 1_000_000, total: 2_000_000 } }
   const { agent } = testAgent([], { model: waiting, threads: memoryThreads(), limits })
   const post = (text: string, subject: string) => {

@@ -68,7 +68,7 @@ function shareOf(owner: QuotaOwner, { perOwner, total }: FullShare): number {
 
 // Per process, like its memory: agents may be created per request.
 const runs = new Quota()
-// Nobody's runs may keep the page from showing what they wait for, so only the total is common.
+// A user whose runs take the whole share must still be able to load what they wait for. Only the total is shared.
 const replies = new Quota(runs.total)
 const arriving = new Quota()
 const earlyAnswers = new Quota()

@@ -58,12 +58,12 @@ export async function openReplay(
   const held = takeRun(ownerOf(holder), agent.limits)
   const quit = readersOf.get(key)?.join()
   const reading = new AbortController()
-  let told: Held | undefined
-  let read: Held | undefined
+  let firstShare: Held | undefined
+  let batchShare: Held | undefined
   const leave = () => {
     held.release()
-    told?.release()
-    read?.release()
+    firstShare?.release()
+    batchShare?.release()
     quit?.()
     reading.abort()
     signal.removeEventListener('abort', leave)
@@ -71,16 +71,16 @@ export async function openReplay(
   signal.addEventListener('abort', leave)
   let batches: AsyncIterable<readonly LoggedEvent[]> | undefined
   try {
-    if (before !== undefined) told = takeReply(ownerOf(holder), bytesHeldBy(before), agent.limits)
+    if (before !== undefined) firstShare = takeReply(ownerOf(holder), bytesHeldBy(before), agent.limits)
     batches = await agent.runLog.read(key, after, reading.signal)
   } finally {
     if (batches === undefined) leave()
   }
-  // What is read waits for its reader, who may take nothing. Few long events are more than many short ones.
+  // A batch stays in memory until its reader takes it, which a stalled reader never does.
   const count = (batch: readonly LoggedEvent[]) => {
-    read?.release()
+    batchShare?.release()
     const size = bytesHeldBy(batch)
-    read = size > LONG_BATCH ? takeReply(ownerOf(holder), size, agent.limits) : undefined
+    batchShare = size > LONG_BATCH ? takeReply(ownerOf(holder), size, agent.limits) : undefined
   }
   return batches && whileRead(batches, count, leave)
 }
