@@ -70,6 +70,14 @@ const report = tool({
   },
 })
 
+const long = tool({
+  name: 'long',
+  description: 'Gives a long text',
+  input: z.object({ times: z.number() }),
+  // each a text of its own, with two bytes for a character
+  execute: async ({ times }) => `漢${Math.random()}${'x'.repeat(times)}`,
+})
+
 let count = 0
 const toolCall = (name: string, input: unknown): ModelEvent => ({
   type: 'tool-call',
@@ -78,17 +86,19 @@ const toolCall = (name: string, input: unknown): ModelEvent => ({
   arguments: JSON.stringify(input),
 })
 
-/** `ask 3` asks three times, `fill 9` asks once with nine characters, `report 5` reports five times; to anything else it says hello. It keeps nothing. */
+/** `ask 3` asks three times, `fill 9` asks once with nine characters, `report 5` reports five times, `long 9` gives nine characters again and again; to anything else it says hello. It keeps nothing. */
 const model: Model = {
   id: 'script',
   async *stream({ messages }) {
     const last = messages.at(-1)
     const said = last?.role === 'user' ? JSON.stringify(last.content) : ''
-    const [, verb, times = '1'] = /(ask|fill|report) (\d+)/.exec(said) ?? []
+    const again = last?.role === 'tool' ? JSON.stringify(messages.at(0)?.content) : ''
+    const [, verb, times = '1'] =
+      /(ask|fill|report) (\d+)/.exec(said) ?? /(long) (\d+)/.exec(said + again) ?? []
     if (verb === 'ask')
       for (let at = 0; at < Number(times); at++) yield toolCall('mail', { to: 'ann@example.org' })
     else if (verb === 'fill') yield toolCall('mail', { to: 'x'.repeat(Number(times)) })
-    else if (verb === 'report') yield toolCall('report', { times: Number(times) })
+    else if (verb === 'report' || verb === 'long') yield toolCall(verb, { times: Number(times) })
     else yield { type: 'text-delta', delta: 'Hello.' }
     yield { type: 'finish', reason: verb === undefined ? 'stop' : 'tool_calls' }
   },
@@ -96,7 +106,7 @@ const model: Model = {
 
 const agent = createAgent({
   model,
-  tools: [mail, report],
+  tools: [mail, report, long],
   limits,
   approvals: { ledger: await openLedger() },
   warn: () => {},

@@ -6,6 +6,7 @@ import { readersOf } from './readers.js'
 import { nothing, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 import { KEEP_ALIVE_MS, type SseFrames, sseFrames } from './sse.js'
+import { UnreadBatch } from './unread.js'
 
 /** What a request that only reads brings. */
 export interface ThreadOptions {
@@ -59,11 +60,11 @@ export async function openReplay(
   const quit = readersOf.get(key)?.join()
   const reading = new AbortController()
   let firstShare: Held | undefined
-  let batchShare: Held | undefined
+  const unread = new UnreadBatch(ownerOf(holder), agent.limits)
   const leave = () => {
     held.release()
     firstShare?.release()
-    batchShare?.release()
+    unread.release()
     quit?.()
     reading.abort()
     signal.removeEventListener('abort', leave)
@@ -76,27 +77,18 @@ export async function openReplay(
   } finally {
     if (batches === undefined) leave()
   }
-  // A batch stays in memory until its reader takes it, which a stalled reader never does.
-  const count = (batch: readonly LoggedEvent[]) => {
-    batchShare?.release()
-    const size = bytesHeldBy(batch)
-    batchShare = size > LONG_BATCH ? takeReply(ownerOf(holder), size, agent.limits) : undefined
-  }
-  return batches && whileRead(batches, count, leave)
+  return batches && whileRead(batches, unread, leave)
 }
 
-/** Estimated bytes of a batch that counts in its reader's share. */
-const LONG_BATCH = 128 * 1024
-
-function whileRead<T>(
-  batches: AsyncIterable<T>,
-  count: (batch: T) => void,
+function whileRead(
+  batches: AsyncIterable<readonly LoggedEvent[]>,
+  unread: UnreadBatch,
   leave: () => void,
-): AsyncIterableIterator<T> {
+): AsyncIterableIterator<readonly LoggedEvent[]> {
   async function* all() {
     try {
       for await (const batch of batches) {
-        count(batch)
+        unread.count(batch)
         yield batch
       }
     } finally {

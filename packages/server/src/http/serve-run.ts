@@ -1,12 +1,13 @@
-import type { RunAgentInput } from '@countersign/core'
+import type { RunAgentInput, ToolMessage } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { OpenThread } from '../conversation/open-thread.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
-import { createChannel, jsonSize, type Outlet } from '../scope/channel.js'
+import { createChannel, type Outlet } from '../scope/channel.js'
 import { type Holder, ownerOf, type RunContext, runKey } from '../scope/run-context.js'
-import { type Held, takeEarlyAnswer } from './quota.js'
+import { bytesHeldBy, type Held, holdMore, takeEarlyAnswer } from './quota.js'
 import { runReaders } from './readers.js'
+import { batchSize, UnreadBatch } from './unread.js'
 
 /** How long a request with an answer waits for an approval request that was not made yet. */
 const EARLY_MS = 10_000
@@ -54,7 +55,9 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const delivered = new Promise<void>((resolve) => {
     deliver = resolve
   })
-  const known = { context, disconnected: stopping.signal, thread, delivered }
+  // The run keeps a result for the model, and its text waits for the reader.
+  const hold = ({ content }: ToolMessage) => holdMore(held, 2 * bytesHeldBy(content), agent.limits)
+  const known = { context, disconnected: stopping.signal, thread, delivered, hold }
   const run = agent.run(input, { ...known, answers })
   let began = false
   const write = async ({ emit, gone }: Outlet<readonly LoggedEvent[]>) => {
@@ -88,12 +91,24 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     }
   }
   const events = createChannel((outlet: Outlet<readonly LoggedEvent[]>) => write(outlet).finally(deliver), {
-    sizeOf: (batch) => batch.reduce((sum, { data }) => sum + jsonSize(data), 0),
+    sizeOf: batchSize,
     limits: agent.limits,
   })
+  const unread = new UnreadBatch(ownerOf(holder), agent.limits)
   const served: AsyncIterableIterator<readonly LoggedEvent[]> = {
-    next: () => events.next(),
+    async next() {
+      unread.release()
+      const next = await events.next()
+      try {
+        if (!next.done) unread.count(next.value)
+      } catch (error) {
+        await served.return?.()
+        throw error
+      }
+      return next
+    },
     async return() {
+      unread.release()
       // The server has taken what the request brought, so it is carried out like that of a reader who leaves later.
       if (!began && goOnFor > 0 && kept && isNews(input, thread)) void events.next()
       // First, so that a read which comes meanwhile does not start the run.

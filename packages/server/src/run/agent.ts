@@ -17,7 +17,14 @@ import { threadsOf } from '../conversation/load-thread.js'
 import { hasNews, type OpenThread } from '../conversation/open-thread.js'
 import { showVersion } from '../conversation/show-version.js'
 import { takenOver } from '../conversation/thread-writer.js'
-import { checkOptions, object, type Rules, wholeFrom, withMethods } from '../encoding/check-options.js'
+import {
+  checkOptions,
+  method,
+  object,
+  type Rules,
+  wholeFrom,
+  withMethods,
+} from '../encoding/check-options.js'
 import { callHook, isLeft, type Outside } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
@@ -389,5 +396,6 @@ const runRules: Rules<RunOptions> = {
   answers: withMethods('an answer queue', 'take', 'close'),
   thread: withMethods('what agent.openThread() resolves to', 'take', 'close'),
   delivered: withMethods('a promise', 'then'),
+  hold: method,
   maxSteps: wholeFrom(0),
 }

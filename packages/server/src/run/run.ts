@@ -60,6 +60,8 @@ export interface RunOptions<Output = unknown> extends OutputOptions<Output> {
   readonly thread?: OpenThread | undefined
   /** Resolves when a transport has delivered the last event: `agent.drain` waits for it. Default: once the run has ended. */
   readonly delivered?: Promise<void> | undefined
+  /** Counts a result that the run keeps until its end, as soon as there is one. An error of it ends the run. */
+  readonly hold?: ((result: ToolMessage) => void) | undefined
   /** How often this run may call the model, at most. 0: it only carries out answers. Default: the agent's. */
   readonly maxSteps?: number | undefined
 }
@@ -210,7 +212,7 @@ function speaksModern({ protocolVersion }: RunInput): boolean {
 function openScope(
   settings: AgentSettings & { readonly generateId: NewId },
   input: RunInput,
-  { signal, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
+  { signal, context = {}, answers, hold, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
   own: OwnScope,
 ): RunScope {
@@ -229,6 +231,7 @@ function openScope(
     turn: createLimiter(1),
     method,
     answers,
+    hold: async (result) => hold?.(result),
     ...own,
     leave: own.stop,
     written: new WrittenParts({
