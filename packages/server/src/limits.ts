@@ -50,8 +50,9 @@ export interface Limits {
   /** Open runs, and readers that rejoin runs. Default 64 per user, 2,000 in total. Beyond that: 429 `too-many-runs`. */
   readonly runs?: Share | undefined
   /**
-   * Estimated bytes of the requests of open runs, and the stored conversations they continue: two per character, and 64 per value. Default
-   * 64 MiB per user, 256 MiB in total. A user's long replies count apart, within the same total. Beyond that: 429 `too-many-runs`.
+   * Estimated bytes of the requests of open runs, the stored conversations they continue, and twice what their tools return: two per
+   * character, and 64 per value. Default 64 MiB per user, 256 MiB in total. A user's long replies count apart, within the same total.
+   * Beyond that: 429 `too-many-runs`, which also ends a run whose tool has returned too much; a user's only run always fits.
    */
   readonly runBytes?: Share | undefined
   /**

@@ -1,19 +1,14 @@
-import { CountersignError, isCountersignError, type Message, type RunAgentInput } from '@countersign/core'
-import type { OpenThread } from '../conversation/open-thread.js'
-import { notify } from '../encoding/hooks.js'
-import { abortLater, anySignal, sleep } from '../encoding/signals.js'
+import { CountersignError, isCountersignError, type RunAgentInput } from '@countersign/core'
+import { sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
 import { askedBy, wasAsked } from '../run/asked-by.js'
-import type { LoggedEvent } from '../run-log/run-log.js'
 import { ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
-import { bytesHeldBy, holdMore, takeRun } from './quota.js'
-import { whileOpening } from './readers.js'
 import { restFrames } from './rejoin.js'
 import { checkPost, type Route, respond, whileHeld } from './route.js'
 import type { ChatOptions } from './route-rules.js'
 import { readParsedInput } from './run-input.js'
-import { serveRun } from './serve-run.js'
 import { KEEP_ALIVE_MS, type SseFrames, sseFrames } from './sse.js'
+import { type StartedRun, startRun } from './start-run.js'
 
 /**
  * Responds to a chat request with its run as an event stream, for servers with the Fetch API. A client that disconnects stops the
@@ -114,59 +109,6 @@ function runIdUsed(runId: string): CountersignError {
   const message =
     'Another request was sent under this runId before. Nothing was stored: send this one with another runId.'
   return new CountersignError('run-id-used', message, { status: 409, runId })
-}
-
-/** A run that has taken its thread, and starts when its events are first read. */
-export interface StartedRun {
-  readonly input: RunAgentInput
-  /** The stored conversation with what the request added, where the agent has threads. */
-  readonly messages: readonly Message[]
-  /** In batches. */
-  readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
-}
-
-/** Starts the run of a request, whatever its response is; `gone` aborts when its reader has gone. Throws as `chatFrames`. */
-export async function startRun(
-  agent: Agent,
-  given: RunAgentInput,
-  { context, prepare, live = false, goOnFor = 0, waitUntil }: ChatOptions,
-  gone: AbortSignal,
-): Promise<StartedRun> {
-  const holder = subjectOf(context)
-  let held = takeRun(ownerOf(holder), agent.limits, given)
-  const left = abortLater(gone, goOnFor)
-  let thread: OpenThread | undefined
-  try {
-    const input = prepare ? ((await agent.callHook(() => prepare(given), left.signal)) ?? given) : given
-    if (input !== given) {
-      held.release()
-      held = takeRun(ownerOf(holder), agent.limits, input)
-    }
-    const stopped = new AbortController()
-    const opened = whileOpening(holder && runKey(holder, input.threadId, input.runId), () =>
-      stopped.abort(stoppedBefore(input.runId)),
-    )
-    thread = await agent.openThread(input, context, anySignal([left.signal, stopped.signal])).finally(opened)
-    if (thread) holdMore(held, bytesHeldBy(thread.messages), agent.limits)
-    const { events, delivered } = serveRun(agent, input, { context, holder, live, goOnFor, held, thread })
-    notify(
-      () => waitUntil?.(delivered),
-      (error) => agent.warn('waitUntil failed: the platform may end the run with its response.', error),
-    )
-    return { input, messages: thread?.messages ?? input.messages, events }
-  } catch (error) {
-    held.release()
-    await thread?.close().catch(() => {})
-    throw error
-  } finally {
-    left.cancel()
-  }
-}
-
-export function stoppedBefore(runId: string): CountersignError {
-  const message =
-    'The run was stopped before it began, and another version is shown by now. Nothing was stored.'
-  return new CountersignError('truncated-stream', message, { status: 409, runId })
 }
 
 function isOpenAlready(error: unknown, runId: string): boolean {

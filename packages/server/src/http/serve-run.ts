@@ -24,6 +24,8 @@ interface ServeOptions {
   readonly held: Held
   /** The run's thread, if the agent has threads. */
   readonly thread: OpenThread | undefined
+  /** Stops the run now, whatever `goOnFor` is. */
+  readonly stopped: AbortSignal | undefined
 }
 
 /** A run as transports send it. */
@@ -32,8 +34,6 @@ interface ServedRun {
   readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
   /** Resolves when the run has ended, its events are stored, and its reader has them or has gone. */
   readonly delivered: Promise<void>
-  /** Stops the run now, whatever `goOnFor` is. */
-  stop(): void
 }
 
 /**
@@ -42,7 +42,7 @@ interface ServedRun {
  * @throws CountersignError `invalid-option` if `context.subject` is invalid.
  */
 export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptions): ServedRun {
-  const { context, holder, goOnFor, held, thread } = options
+  const { context, holder, goOnFor, held, thread, stopped } = options
   const key = holder && runKey(holder, input.threadId, input.runId)
   const reserve = (size: number) => takeEarlyAnswer(ownerOf(holder), size, agent.limits)?.release
   const isOpen = options.live && key !== undefined
@@ -51,6 +51,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const kept = holder?.kind === 'subject'
   const stopping = new AbortController()
   const stop = () => stopping.abort()
+  if (stopped?.aborted) stop()
+  stopped?.addEventListener('abort', stop)
   let deliver = () => {}
   const delivered = new Promise<void>((resolve) => {
     deliver = resolve
@@ -119,7 +121,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     },
     [Symbol.asyncIterator]: () => served,
   }
-  return { events: served, delivered, stop }
+  return { events: served, delivered }
 }
 
 /** Whether the request brings a message, a result or an answer. Repeated without its reader, the run would only ask the model again. */

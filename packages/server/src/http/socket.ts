@@ -1,23 +1,21 @@
 import { isRecord, type ServerFrame } from '@countersign/core'
-import type { OpenThread } from '../conversation/open-thread.js'
 import { checkOptions } from '../encoding/check-options.js'
-import { abortLater, anySignal, sleep } from '../encoding/signals.js'
+import { sleep } from '../encoding/signals.js'
 import { exceeds, type FullLimits } from '../limits.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { readerTooSlow } from '../scope/channel.js'
-import { type Holder, newSocket, ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
+import { type Holder, newSocket, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { deliverAnswers, readLiveAnswers } from './answer.js'
 import { Arriving, type Wire } from './arriving.js'
-import { stoppedBefore } from './chat.js'
 import { describeRejection } from './http.js'
-import { bytesHeldBy, holdMore, takeRun } from './quota.js'
+import { bytesHeldBy } from './quota.js'
 import { readersOf } from './readers.js'
 import { openReplay, readRejoin } from './rejoin.js'
 import { checkOrigin, handlerRules, type OriginRule } from './route-rules.js'
 import { checkId, invalid, parseBody, readParsedInput, tooMany } from './run-input.js'
-import { serveRun } from './serve-run.js'
 import { KEEP_ALIVE_MS } from './sse.js'
+import { startRun } from './start-run.js'
 
 /** The parts of `WebSocket` that are used. Sockets of the platforms and of the package `ws` fit. */
 export interface ServerSocket {
@@ -285,30 +283,16 @@ class Peer {
     const context = await this.#context(frame, run.gone.signal)
     begun()
     if (run.gone.signal.aborted) return
-    const { goOnFor = 0 } = this.options
-    const holder = this.#holder(context)
-    const held = takeRun(ownerOf(holder), this.agent.limits, frame)
-    const left = abortLater(run.gone.signal, goOnFor)
+    const { goOnFor } = this.options
     const stopped = new AbortController()
-    run.stop = () => stopped.abort(stoppedBefore(input.runId))
-    let thread: OpenThread | undefined
-    try {
-      thread = await this.agent.openThread(input, context, anySignal([left.signal, stopped.signal]))
-      if (thread) holdMore(held, bytesHeldBy(thread.messages), this.agent.limits)
-      const options = { context, holder, live: true, goOnFor, held, thread }
-      const { events, stop } = serveRun(this.agent, input, options)
-      run.stop = stop
-      if (stopped.signal.aborted) stop()
-      run.gone.signal.addEventListener('abort', () => void events.return?.(), { once: true })
-      left.cancel()
-      await this.#write(run, events)
-    } catch (error) {
-      held.release()
-      await thread?.close().catch(() => {})
-      throw error
-    } finally {
-      left.cancel()
-    }
+    run.stop = () => stopped.abort()
+    const { signal: gone } = run.gone
+    const own = { holder: this.#holder(context), stopped: stopped.signal }
+    const { events } = await startRun(this.agent, input, { context, live: true, goOnFor }, gone, own)
+    const leave = () => void events.return?.()
+    if (gone.aborted) leave()
+    else gone.addEventListener('abort', leave, { once: true })
+    await this.#write(run, events)
   }
 
   async #rejoin(run: OpenRun, frame: Untrusted, begun: () => void): Promise<void> {
