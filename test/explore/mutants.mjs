@@ -40,8 +40,8 @@ export const mutants = [
     name: 'drop the generation check on client tools',
     edits: [
       {
-        file: `${client}/runner.ts`,
-        find: 'if (before !== generation) return',
+        file: `${client}/tool-jobs.ts`,
+        find: 'if (signal.aborted) return',
         put: '',
         times: 3,
       },

@@ -1,5 +1,4 @@
 import {
-  type AnyClientTool,
   areAllToolsComplete,
   awaitedRequests,
   type CallDraft,
@@ -13,7 +12,6 @@ import {
   type UIMessage,
   visibleRequests,
 } from '@countersign/core'
-import { runClientTool } from './client-tools.js'
 import { expiryOf } from './expiry.js'
 import { createLiveChannel } from './live-channel.js'
 import type { KeptThread } from './persistence/persistence.js'
@@ -21,23 +19,11 @@ import { createRequest, mergeOptions } from './request.js'
 import { type Answered, type AnswerResult, createPendingResults, resultOf } from './results.js'
 import { type BrokenRun, type Run, type RunKind, StreamRun } from './run.js'
 import { type Session, unsafeCast } from './session.js'
-
-/** A call that is left to this client, and the tool that answers it. */
-interface ToolJob {
-  readonly call: Pick<CallDraft, 'id' | 'name' | 'input'>
-  readonly tool: AnyClientTool
-}
+import { createToolJobs } from './tool-jobs.js'
 
 /** Whether the server said that it did not take the request. */
 function isRefused(end: RunEnd): boolean {
   return end.type === 'failed' && end.error.code === 'http-status' && Number(end.error.data.status) < 500
-}
-
-const notStored = {
-  error: {
-    message: 'It was not run, because that could not be stored.',
-    code: 'not-stored',
-  },
 }
 
 export type Runner = ReturnType<typeof createRunner>
@@ -65,8 +51,6 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   const answeredBefore = new Set<CallDraft | string>()
   /** Several answers are being given; what to do next is decided after the last one. */
   let gathering = false
-  let toolsAbort = new AbortController()
-  const handedOver = new WeakSet<CallDraft>()
   /** Of unsent answers, and of the last request under `undefined`: for the next request and its retry. In the order given: later ones win. */
   const optionsOf = new Map<Answered | undefined, RequestOptions | undefined>()
 
@@ -75,6 +59,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     check,
     optionsOf: (answered) => optionsOf.get(answered),
   })
+  const tools = createToolJobs(session, kept, { added: check, done: rest })
 
   /** A call or an id that is `answered` again and again: the server keeps asking, and code may answer it instead of the user. */
   function resetContinuationLimit(answered?: CallDraft | string): void {
@@ -250,14 +235,14 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       }
       return {
         info,
-        jobs: end.type === 'success' && before === generation && !over.isForeign ? claimTools() : [],
+        jobs: end.type === 'success' && before === generation && !over.isForeign ? tools.claim() : [],
       }
     })
     // If the run was voided, the command that did so decides what comes next.
     if (end.type !== 'aborted') {
       if (end.type === 'failed') session.failed(end.error)
       else session.callBack(() => session.options.onFinish?.(unsafeCast(info)))
-      runTools(jobs, before)
+      tools.run(jobs)
       // A listener or callback may have acted meanwhile.
       if (before === generation && !run && !paused) {
         if (!(mustCheck && end.type === 'success' && continueIfReady())) sendQueued()
@@ -279,73 +264,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     return { outcome: 'success', ...lastRun, messages, usage }
   }
 
-  /** Client tools start when their run has finished, never before. */
-  function claimTools(isRetry?: boolean): ToolJob[] {
-    return clientCalls(state).flatMap((call) => {
-      if (!isRetry && kept?.isElsewhere?.(call.id)) return []
-      const tool = session.options.tools?.find(({ name }) => name === call.name)
-      if (!tool) {
-        handOver(call)
-        return []
-      }
-      dispatch({ type: 'tool-started', toolCallId: call.id })
-      return [{ call, tool }]
-    })
-  }
-
-  /** The application answers it. Called once for each call, when listeners have been notified. */
-  function handOver(call: ToolJob['call']): void {
-    const draft = state.calls.get(call.id)
-    if (!draft || handedOver.has(draft)) return
-    handedOver.add(draft)
-    const before = generation
-    queueMicrotask(() => {
-      if (before === generation) session.callBack(() => session.options.onToolCall?.(unsafeCast(call)))
-    })
-  }
-
-  /** In parallel, except calls with the same id: only the order tells their outputs apart. */
-  function runTools(jobs: readonly ToolJob[], before: number): void {
-    const running = new Map<string, Promise<void>>()
-    for (const job of jobs) {
-      const work = () => runTool(job, before)
-      const { id } = job.call
-      running.set(id, running.get(id)?.then(work) ?? work())
-    }
-  }
-
-  async function runTool({ call, tool }: ToolJob, before: number): Promise<void> {
-    // A listener may have stopped the chat at the end of the run, and `onToolCall` may stop it now.
-    if (before !== generation) return
-    session.callBack(() => session.options.onToolCall?.(unsafeCast(call)))
-    // Stored before it runs, so that no reload runs it a second time.
-    const stored = !kept || (await kept.keep())
-    if (before !== generation) return
-    const { toolContext } = session.options
-    const context = { toolCallId: call.id, signal: toolsAbort.signal, context: toolContext }
-    const result = stored ? await runClientTool(tool, call.input, context) : notStored
-    if (before !== generation) return
-    // Batched, as for an answer of the user: no listener sees the state between the result and its request.
-    store.batch(() => {
-      giveOutput(call.id, result)
-      check()
-    })
-    rest()
-  }
-
-  function giveOutput(toolCallId: string, result: Awaited<ReturnType<typeof runClientTool>>): void {
-    dispatch({ type: 'tool-output', toolCallId, messageId: session.newId(), ...result })
-  }
-
   /** While a run is open, its end resolves what it carries. Stored answers outlive this client, and wait for the next page. */
   function resolveRest(): void {
     if (!run && !gathering)
       waiting.resolveRest((answered) => state.unsent.has(answered) && (kept || !disposed))
-  }
-
-  function giveUpTools(): void {
-    const error = { message: 'It was stopped and may or may not have run.', code: 'interrupted' }
-    for (const { id } of executingCalls(state)) giveOutput(id, { error })
   }
 
   return {
@@ -402,10 +324,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     /** After a reload: runs the client tools that the last run left to this client. Returns whether nothing stopped them meanwhile. */
     startTools(): boolean {
       const before = generation
-      runTools(
-        store.batch(() => claimTools(true)),
-        before,
-      )
+      tools.run(store.batch(() => tools.claim(true)))
       return before === generation
     },
 
@@ -443,17 +362,16 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     void(): void {
       generation++
       broken = undefined
-      toolsAbort.abort()
-      toolsAbort = new AbortController()
+      tools.abort()
       run?.end({ type: 'aborted' })
-      giveUpTools()
+      tools.giveUp()
     },
 
     /** The tab that ran the streams is gone: its run is broken, and its running tools may or may not have finished. */
     takeOver(error: CountersignError): void {
       store.batch(() => {
         dispatch({ type: 'run-closed', end: { type: 'failed', error } })
-        giveUpTools()
+        tools.giveUp()
       })
       void kept?.keep()
     },
