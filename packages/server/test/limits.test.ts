@@ -1,4 +1,4 @@
-import { type CountersignError, isCountersignError } from '@countersign/core'
+import { type CountersignError, isCountersignError, type Message } from '@countersign/core'
 import {
   answerQueue,
   createAgent,
@@ -12,7 +12,7 @@ import {
 } from '@countersign/server'
 import { passMacrotasks } from '@countersign/testing'
 import { expect, test } from 'vitest'
-import { input, say, testAgent, user } from './support.js'
+import { counted, input, say, testAgent, user } from './support.js'
 
 const record = (owner: string | null, approvalId: string, more = {}) => ({
   ...{ owner, threadId: 'thread', approvalId, runId: 'r', toolCallId: 'c', toolName: 'remove' },
@@ -246,6 +246,44 @@ test('a long reply counts in the share of its reader until it is read, and arriv
   expect(read.headers.get('etag')).toMatch(/^"/)
   expect((await read.json()).messages[0].content).toBe(said)
   await (await load()).text()
+})
+
+test('a run whose tool returns more than its user has room for ends with a code, keeps the result, and goes on later', async () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const model: Model = {
+    id: 'reading',
+    async *stream({ messages }) {
+      const isAsked = messages.at(-1)?.role === 'user'
+      if (isAsked) yield { type: 'tool-call', id: `call_${messages.length}`, name: 'read', arguments: '{}' }
+      else if (JSON.stringify(messages[0]).includes('wait')) await opened
+      yield { type: 'finish', reason: isAsked ? 'tool_calls' : 'stop' }
+    },
+  }
+  const read = counted('read', { execute: async () => 'x'.repeat(400_000) })
+  const threads = memoryThreads()
+  const limits = { runBytes: { perOwner: 2_000_000, total: 10_000_000 } }
+  const { agent } = testAgent([], { model, tools: [read.tool], threads, limits })
+  const post = async (threadId: string, messages: Message[]) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify(input(messages, { threadId }))
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    return handleChat(agent, request, { context: { subject: 'reading files' } })
+  }
+  const first = (await post('first', [user('wait')])).body?.getReader()
+  for (let text = ''; !text.includes('TOOL_CALL_RESULT'); )
+    text = new TextDecoder().decode((await first?.read())?.value)
+  const refused = await (await post('second', [user('Hi')])).text()
+  expect(refused).not.toContain('TOOL_CALL_RESULT')
+  expect(refused).toContain('"code":"too-many-runs"')
+  open()
+  await first?.cancel()
+  await passMacrotasks(20)
+  const after = await (await post('second', [])).text()
+  expect(after).toContain('RUN_FINISHED')
+  expect(read.runs).toHaveLength(2)
 })
 
 test('what readers of a run were sent and did not take counts in their share', async () => {

@@ -1,4 +1,4 @@
-import type { RunAgentInput, ToolMessage } from '@countersign/core'
+import type { EventOf, RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { OpenThread } from '../conversation/open-thread.js'
 import type { Agent } from '../run/agent.js'
@@ -58,7 +58,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     deliver = resolve
   })
   // The run keeps a result for the model, and its text waits for the reader.
-  const hold = ({ content }: ToolMessage) => holdMore(held, 2 * bytesHeldBy(content), agent.limits)
+  const hold = ({ content }: EventOf<'TOOL_CALL_RESULT'>) =>
+    holdMore(held, 2 * bytesHeldBy(content), agent.limits)
   const known = { context, disconnected: stopping.signal, thread, delivered, hold }
   const run = agent.run(input, { ...known, answers })
   let began = false

@@ -8,8 +8,7 @@ import type { RunScope } from '../scope/scope.js'
 export async function emitResult(scope: RunScope, message: ToolMessage): Promise<void> {
   const { id: messageId, toolCallId, content, metadata } = message
   const result = { messageId, toolCallId, role: 'tool', content, ...(metadata && { metadata }) } as const
-  // It counts while its reader is waited for, who may be stalled.
-  await Promise.all([scope.emit({ type: 'TOOL_CALL_RESULT', ...result }), scope.hold(message)])
+  await scope.emit({ type: 'TOOL_CALL_RESULT', ...result })
 }
 
 export async function emitRefusal(scope: RunScope, refusal: Refusal): Promise<void> {

@@ -2,6 +2,7 @@ import {
   type AGUIEvent,
   type CountersignError,
   type EditedPreview,
+  type EventOf,
   isCountersignError,
   type Message,
   PROTOCOL_VERSION,
@@ -60,8 +61,8 @@ export interface RunOptions<Output = unknown> extends OutputOptions<Output> {
   readonly thread?: OpenThread | undefined
   /** Resolves when a transport has delivered the last event: `agent.drain` waits for it. Default: once the run has ended. */
   readonly delivered?: Promise<void> | undefined
-  /** Counts a result that the run keeps until its end, as soon as there is one. An error of it ends the run. */
-  readonly hold?: ((result: ToolMessage) => void) | undefined
+  /** Counts a result that the run keeps until its end, before it is sent. An error of it ends the run. */
+  readonly hold?: ((result: EventOf<'TOOL_CALL_RESULT'>) => void) | undefined
   /** How often this run may call the model, at most. 0: it only carries out answers. Default: the agent's. */
   readonly maxSteps?: number | undefined
 }
@@ -120,7 +121,7 @@ export async function driveRun(
     const ids = new Set(messages.map(({ id }) => id))
     const generateId = thread?.newId ?? newIds(settings.generateId, (id) => ids.has(id))
     const scope = openScope({ ...settings, generateId }, { ...input, messages }, options, origin, {
-      emit: recorded(emit, thread),
+      emit: recorded(counted(emit, options.hold), thread),
       ...{ report, usage, observer, stop },
     })
     return runPipeline(scope, { ...input, messages }, thread?.isAnswered === true)
@@ -205,6 +206,13 @@ function recorded(emit: Emit<AGUIEvent>, thread: OpenThread | undefined): Emit<A
   }
 }
 
+function counted(emit: Emit<AGUIEvent>, hold: RunOptions['hold']): Emit<AGUIEvent> {
+  return (event) => {
+    if (event.type === 'TOOL_CALL_RESULT') hold?.(event)
+    return emit(event)
+  }
+}
+
 function speaksModern({ protocolVersion }: RunInput): boolean {
   return protocolVersion !== undefined
 }
@@ -212,7 +220,7 @@ function speaksModern({ protocolVersion }: RunInput): boolean {
 function openScope(
   settings: AgentSettings & { readonly generateId: NewId },
   input: RunInput,
-  { signal, context = {}, answers, hold, maxSteps = settings.maxSteps }: RunOptions,
+  { signal, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
   own: OwnScope,
 ): RunScope {
@@ -231,7 +239,6 @@ function openScope(
     turn: createLimiter(1),
     method,
     answers,
-    hold: async (result) => hold?.(result),
     ...own,
     leave: own.stop,
     written: new WrittenParts({

@@ -1,4 +1,4 @@
-import type { AGUIEvent, GateContext, Message, TokenUsage, ToolMessage } from '@countersign/core'
+import type { AGUIEvent, GateContext, Message, TokenUsage } from '@countersign/core'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { Owner } from '../ledger/ledger.js'
 import type { RunObserver } from '../observe/run-observer.js'
@@ -36,8 +36,6 @@ export interface RunScope {
   readonly method: AgentMethod
   /** The live channel, if there is one: an approval request then waits for its answer in the open run. */
   readonly answers: AnswerSource | undefined
-  /** Rejects where the transport has no room for another result: that ends the run. */
-  readonly hold: (result: ToolMessage) => Promise<void>
   readonly emit: Outlet<AGUIEvent>['emit']
   readonly report: Outlet<AGUIEvent>['report']
   /** What the model has used so far. Filled as it arrives, so that it is known however the run ends. */
