@@ -59,7 +59,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     check,
     optionsOf: (answered) => optionsOf.get(answered),
   })
-  const tools = createToolJobs(session, kept, { added: check, done: rest })
+  const tools = createToolJobs(session, kept, check, rest)
 
   /** A call or an id that is `answered` again and again: the server keeps asking, and code may answer it instead of the user. */
   function resetContinuationLimit(answered?: CallDraft | string): void {
@@ -362,7 +362,6 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     void(): void {
       generation++
       broken = undefined
-      tools.abort()
       run?.end({ type: 'aborted' })
       tools.giveUp()
     },

@@ -29,10 +29,12 @@ const notStored: ToolOutput = {
 export function createToolJobs<Tools extends ToolMap>(
   session: Session<Tools>,
   kept: KeptThread | undefined,
-  /** `added` is called with each result, before a listener sees it; `done` once listeners have seen it. */
-  next: { readonly added: () => void; readonly done: () => void },
+  /** Called with each result, before a listener sees it. */
+  added: () => void,
+  /** Called once listeners have seen it. */
+  done: () => void,
 ) {
-  const { state, dispatch, store } = session
+  const { state, dispatch } = session
   const handedOver = new WeakSet<CallDraft>()
   let voiding = new AbortController()
 
@@ -58,11 +60,11 @@ export function createToolJobs<Tools extends ToolMap>(
     const result = stored ? await runClientTool(tool, call.input, context) : notStored
     if (signal.aborted) return
     // Batched, as for an answer of the user: no listener sees the state between the result and its request.
-    store.batch(() => {
+    session.store.batch(() => {
       giveOutput(call.id, result)
-      next.added()
+      added()
     })
-    next.done()
+    done()
   }
 
   function giveOutput(toolCallId: string, result: ToolOutput): void {
@@ -94,14 +96,10 @@ export function createToolJobs<Tools extends ToolMap>(
       }
     },
 
-    /** Abandons what runs. */
-    abort(): void {
+    /** Abandons what runs, and adds what is known of it. */
+    giveUp(): void {
       voiding.abort()
       voiding = new AbortController()
-    },
-
-    /** Adds what is known of abandoned calls. */
-    giveUp(): void {
       const error = { message: 'It was stopped and may or may not have run.', code: 'interrupted' }
       for (const { id } of executingCalls(state)) giveOutput(id, { error })
     },
