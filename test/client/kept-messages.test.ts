@@ -152,6 +152,38 @@ test('P what this browser has kept is shown also if the user says something whil
   expect(said(page).sort()).toEqual(['first', 'second'])
 })
 
+test('P what a closed tab has left is shown by a later look, also if the user says something during an earlier one', async () => {
+  const server = startServer()
+  const local = memoryPersistence()
+  await openPage(server, { local }).client.sendMessage('before')
+  const handle = (request: Request) => (request.method === 'POST' ? never() : server.handle(request))
+  const one = openPage({ handle }, { local })
+  void one.client.sendMessage('mine')
+  await until(() => one.requests.some(({ method }) => method === 'POST'))
+  const loads = gate()
+  const asked = vi.fn()
+  let isClosed = false
+  const held = async (request: Request) => {
+    const isLoad = request.method === 'GET' && !new URL(request.url).searchParams.has('since')
+    if (isLoad && isClosed) {
+      asked()
+      await loads.opened
+    }
+    return server.handle(request)
+  }
+  const two = openPage({ handle: held }, { local })
+  await two.client.restore()
+  expect(said(two)).toEqual(['before'])
+  isClosed = true
+  one.leave()
+  await until(() => asked.mock.calls.length > 0)
+  const sent = two.client.sendMessage('second')
+  loads.open()
+  await sent
+  await until(() => said(two).length === 3)
+  expect(said(two).sort()).toEqual(['before', 'mine', 'second'])
+})
+
 test('P a request that is stopped while it waits does not replace the version that its page has gone on with', async () => {
   const { open, opened } = gate()
   const server = startServer(async function* () {

@@ -66,10 +66,13 @@ export class ServerThread implements KeptThread {
   #isUnread = false
   readonly #lock: WorkLock
   readonly #replacement: Replacement
-  readonly #left: LeftUnsent
+  readonly #removed: LeftUnsent
   readonly #calls: OwnCalls
-  /** Something in the storage was not shown here, because another page is working on it. */
-  #isRefused = false
+  /** How often something was left in the storage for this page, and how much of that it has shown. */
+  #left = 0
+  #leftShown = 0
+  /** The same of what was read last; undefined while another page works on that. */
+  #leftRead: number | undefined = 0
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -98,10 +101,10 @@ export class ServerThread implements KeptThread {
       timeout,
     })
     this.#replacement = new Replacement(session.state, shared.replaced)
-    this.#left = new LeftUnsent(session)
+    this.#removed = new LeftUnsent(session)
     this.#calls = new OwnCalls()
     session.onStep = (step) => {
-      this.#left.follow(step)
+      this.#removed.follow(step)
       this.#calls.follow(step, this.#isOwnRun)
       // What the server has may differ from what is shown, such as how a call has ended. A run that has ended may be on another version.
       const isOver = step.type === 'run-rejoined' && step.runId !== this.#loaded?.run?.runId
@@ -115,13 +118,14 @@ export class ServerThread implements KeptThread {
       load: () => this.#load(),
       save: (threadId: string, { openRun, ...record }: ThreadRecord) =>
         // A run that is only followed belongs to another page, also after a reload of this one.
-        this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#left),
+        this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#removed),
       restored: () => {
         this.#isLoaded = true
         this.#shown = this.#loaded
+        this.#leftShown = this.#leftRead ?? this.#leftShown
         this.#unsent.shown()
         this.#replacement.loaded(this.#loaded?.messages ?? [])
-        this.#left.loaded(this.#loaded?.messages ?? [])
+        this.#removed.loaded(this.#loaded?.messages ?? [])
         const { run } = this.#loaded ?? {}
         this.#isNewVersion ||= run?.isVersion === true
         this.#isBehind = run !== undefined && !run.lapsed && this.#openRun === undefined
@@ -164,7 +168,7 @@ export class ServerThread implements KeptThread {
   /** What is kept of a client that no page shows is for the one that is shown in its place, also if that has loaded before. */
   #handOver(): void {
     for (const other of this.#shared.shown)
-      if (other !== this && other.threadId === this.threadId) other.#isRefused = true
+      if (other !== this && other.threadId === this.threadId) other.#left++
   }
 
   replace(): void {
@@ -233,12 +237,13 @@ export class ServerThread implements KeptThread {
     const first = () => this.#lock.during((isFree) => this.#read(true, isFree))
     const record = await first()
     // The page that worked is gone now, perhaps this one before its reload: read again, and take over what it left.
-    return this.#isRefused && (await this.#lock.try()) ? first() : record
+    return this.#leftRead === undefined && (await this.#lock.try()) ? first() : record
   }
 
   async #read(isFirst: boolean, wasFree?: boolean): Promise<ThreadRecord | undefined> {
     const { threadId } = this.#session
     this.#isUnread = false
+    const left = this.#left
     const stored = await this.#unsent.load(threadId).catch((error: CountersignError) => {
       this.#isUnread = true
       this.#session.failed(error)
@@ -259,12 +264,14 @@ export class ServerThread implements KeptThread {
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
     const isFree = wasFree === false ? false : await this.#lock.try()
     const isAlone = isFree ?? isFirst
-    this.#isRefused = !isAlone && stored !== undefined
+    this.#leftRead = isAlone || stored === undefined ? left : undefined
+    if (this.#leftRead === undefined) this.#left++
     const unsent = this.#unsent.take(stored, isAlone)
     if (isFirst) this.#formerRun = unsent?.openRun
     else if (isFree === false) this.#formerRun = undefined
     if (!loaded && !unsent) {
       this.#isLoaded = true
+      this.#leftShown = this.#leftRead ?? this.#leftShown
       return undefined
     }
     const { messages = [], run } = loaded ?? {}
@@ -337,7 +344,7 @@ export class ServerThread implements KeptThread {
       const before = this.#shown
       const now = await this.#fetch(before?.version ?? 0)
       if (this.#isBusy) return
-      const isLeft = this.#isRefused && (await this.#lock.try())
+      const isLeft = this.#left !== this.#leftShown && (await this.#lock.try())
       // What this browser has kept is shown also where the server has no such conversation.
       if (!now) return this.#isLoaded && !isLeft ? undefined : await this.#thread.reload()
       // A conversation that began here may be shown as it is, unless something of it waits to be loaded.
