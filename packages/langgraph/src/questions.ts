@@ -110,7 +110,13 @@ type CallsByKey = ReadonlyMap<string, readonly LangGraphCall[]>
 /** The same for the same name and the same JSON, in whatever order its members are; only the name for what is too deep to print. */
 function keyOf(name: unknown, args: unknown): string {
   const ordered = (_: string, value: unknown) =>
-    isRecord(value) ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, value[key]])) : value
+    isRecord(value)
+      ? Object.fromEntries(
+          Object.keys(value)
+            .sort()
+            .map((key) => [key, value[key]]),
+        )
+      : value
   try {
     return JSON.stringify([name, args], ordered)
   } catch {
