@@ -141,7 +141,6 @@ describe('a stream of another protocol costs its reader in proportion to its byt
     '%s',
     async (_name, { adapter, events }) => {
       await measure({
-        isGenerated: true,
         prepare: async (bytes) => {
           const made = events(bytes)
           const stream = encodedFor(adapter, made)
