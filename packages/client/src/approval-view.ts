@@ -295,7 +295,6 @@ function showArguments(
 /** As many as fit, each in at most half of the limits, so that a long one does not crowd out the others. */
 function showFields(input: unknown, room: Room): readonly ArgumentField[] {
   if (input === undefined) return []
-  // As JSON, an empty text can be seen.
   if (!isRecord(input)) return [{ key: undefined, ...showValue(input, room, input === '') }]
   const fields: ArgumentField[] = []
   const entries = Object.entries(input)
@@ -317,7 +316,7 @@ function showValue(value: unknown, room: Room, asJson = false): Omit<ArgumentFie
   return { value: room.take(0.5, show, 'beside'), isText }
 }
 
-/** Arguments are an object without members if there are none. Any other value is one. */
+/** Whether there are none: `null`, an empty text or an empty list is one. */
 function isAbsent(value: unknown): boolean {
   return value === undefined || (isRecord(value) && Object.keys(value).length === 0)
 }
