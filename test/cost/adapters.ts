@@ -201,13 +201,13 @@ const ofLangGraph: Readonly<Record<string, AdapterStream['events']>> = {
     ]
   },
   'requests of one form': (bytes) => [
-    said({ tool_calls: times(bytes / 100, (index) => ({ ...graphCall(index), args: {} })) }),
+    said({ tool_calls: times(bytes / 60, (index) => ({ id: `c${index}`, name: 'x', args: {} })) }),
     asking([
       {
         id: 'i',
         value: decide(
-          times(bytes / 100, () => ({ name: 'send', args: {} })),
-          [review],
+          times(bytes / 60, () => ({ name: 'x', args: {} })),
+          [{ ...review, action_name: 'x' }],
         ),
       },
     ]),
