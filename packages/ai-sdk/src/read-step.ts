@@ -55,8 +55,11 @@ export function createStepReader(
   let id = continued?.id ?? newId
   let metadata: unknown = continued?.metadata
   let hasUnsentMetadata = false
-  /** The objects of it that no reader can have seen: they are changed in place, since a copy for each chunk would take quadratic time. */
-  let owned = new WeakSet<object>()
+  /**
+   * How many members those objects of it have that no reader can have seen. They are changed in place: a copy for each chunk would take
+   * quadratic time.
+   */
+  let owned: Sizes = new WeakMap()
   /** Open steps whose metadata has changed since it was sent. */
   const changed = new Set<Step>()
   const before = continued ? stepsOf(continued) : []
@@ -135,7 +138,7 @@ export function createStepReader(
   function metadataOf(owner: Step): Record<string, unknown> | undefined {
     changed.delete(owner)
     if (owner === step) hasUnsentMetadata = false
-    owned = new WeakSet()
+    owned = new WeakMap()
     return metadataWith(metadata, markOf(owner))
   }
 
@@ -339,13 +342,22 @@ export function createStepReader(
   }
 }
 
+type Sizes = WeakMap<object, number>
+
+/** How many members an object grows to, as in core. Further ones are ignored. */
+const MOST_MEMBERS = 1000
+
 /** Merges like the AI SDK's message metadata: objects key by key, anything else is replaced. */
-function merge(before: unknown, after: unknown, owned: WeakSet<object>): unknown {
+function merge(before: unknown, after: unknown, owned: Sizes): unknown {
   if (!isRecord(before) || !isRecord(after)) return after
   const merged = owned.has(before) ? before : { ...before }
-  owned.add(merged)
-  for (const [key, value] of Object.entries(after))
-    if (key !== '__proto__')
-      merged[key] = merge(Object.hasOwn(merged, key) ? merged[key] : undefined, value, owned)
+  let size = owned.get(before) ?? Object.keys(before).length
+  for (const [key, value] of Object.entries(after)) {
+    const isNew = !Object.hasOwn(merged, key)
+    if (key === '__proto__' || (isNew && size >= MOST_MEMBERS)) continue
+    merged[key] = isNew ? value : merge(merged[key], value, owned)
+    if (isNew) size++
+  }
+  owned.set(merged, size)
   return merged
 }
