@@ -170,12 +170,14 @@ const ofAiSdk: Readonly<Record<string, AdapterStream['events']>> = {
       ...ids.map((id) => ({ type: 'tool-approval-response', approvalId: `a${id}`, approved: true })),
     ]
   },
-  'calls of one id, their questions and their results': (bytes) => {
-    const nths = times(bytes / 210, (nth) => nth)
+  'calls whose ids come again, their questions and their results': (bytes) => {
+    const ids = times(bytes / 400, (id) => id)
     return [
-      ...nths.map((nth) => available('', { nth })),
-      ...nths.map((nth) => ask('', nth)),
-      ...nths.map(() => output('')),
+      ...ids.map((id) => available(id)),
+      { type: 'start-step' },
+      ...ids.map((id) => available(id)),
+      ...[...ids, ...ids.toReversed()].map((id, nth) => ask(id, nth)),
+      ...[...ids, ...ids].map((id) => output(id)),
     ]
   },
   'arguments in small pieces': (bytes) => [
