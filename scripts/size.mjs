@@ -34,13 +34,13 @@ export const budgets = [
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
     onTop: true,
-    first: 8.25,
+    first: 8.45,
   },
   {
     name: 'langgraph: langGraph, on top of the client',
     imports: { ...client, langgraph: '{ langGraph }' },
     onTop: true,
-    first: 6.2,
+    first: 6.4,
   },
   ...['react', 'solid', 'vue', 'svelte'].map((name) => ({
     name: `${name}: on top of the client`,
