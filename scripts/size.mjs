@@ -21,7 +21,7 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 34.5, later: 9.6 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 34.6, later: 9.6 },
   {
     // Aim: 1.5.
     name: 'client: previews and edits of them, on top of a page that shows approvals',
@@ -34,13 +34,13 @@ export const budgets = [
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
     onTop: true,
-    first: 8.25,
+    first: 8.45,
   },
   {
     name: 'langgraph: langGraph, on top of the client',
     imports: { ...client, langgraph: '{ langGraph }' },
     onTop: true,
-    first: 6.2,
+    first: 6.4,
   },
   ...['react', 'solid', 'vue', 'svelte'].map((name) => ({
     name: `${name}: on top of the client`,

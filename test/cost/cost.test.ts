@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { full } from '../full.js'
+import { adapterStreams, encodedFor, readThrough } from './adapters.js'
 import { aiSdkRequests } from './ai-sdk.js'
 import { agUiFields, customEvents, declaredFields, ownFields } from './fields.js'
 import { listings, readListing, readResult, results, schemaFields } from './mcp.js'
@@ -133,6 +134,21 @@ describe('a stream costs its reader in proportion to its bytes', () => {
       },
     })
   })
+})
+
+describe('a stream of another protocol costs its reader in proportion to its bytes', () => {
+  test.each(adapterStreams.map((one) => [`${one.adapter}, ${one.name}`, one] as const))(
+    '%s',
+    async (_name, { adapter, events }) => {
+      await measure({
+        prepare: async (bytes) => {
+          const made = events(bytes)
+          const stream = encodedFor(adapter, made)
+          return { json: JSON.stringify(made), work: () => readThrough(adapter, stream) }
+        },
+      })
+    },
+  )
 })
 
 describe('F10 an MCP server costs in proportion to its bytes', () => {

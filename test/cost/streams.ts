@@ -557,7 +557,7 @@ const combined: readonly Stream[] = [
 export const streams: readonly Stream[] = [...generated(), ...combined]
 
 /** Bytes as a network brings them. */
-function bodyOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
+export function bodyOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
   let at = 0
   return new ReadableStream({
     pull(controller) {

@@ -97,9 +97,11 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
         const events: AGUIEvent[] = []
         let fault: { readonly error: unknown } | undefined
         try {
-          for (const chunk of chunks) if (left-- <= 0) events.push(...reader.read(chunk))
+          for (const [at, chunk] of chunks.entries())
+            if (left-- <= 0) events.push(...reader.read(chunk, at < chunks.length - 1))
         } catch (error) {
           fault = { error }
+          if (!reader.isDone) events.push(...reader.end())
         }
         // Events before the fault still count.
         yield events

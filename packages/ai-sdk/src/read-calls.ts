@@ -48,12 +48,22 @@ export function createCallReader(
   /** The latest call with each id. */
   const calls = new Map<string, Call>()
   /** Earlier calls with the same id that were still open when the latest one began: providers repeat ids. */
-  const earlier: Call[] = []
-  const everyCall = () => [...earlier, ...calls.values()]
+  const earlier = new Map<string, Call[]>()
+  /** Those of them that had no approval request. */
+  const unasked = new Map<string, Call[]>()
+  const automatic = new Map<string, Call[]>()
+  const inSteps = new Map<number, Call[]>()
+  const everyCall = () => [...[...earlier.values()].flat(), ...calls.values()]
   const interrupts = new Map<Call, Interrupt>()
   const outcomes = new Map<string, AiSdkOutcome>()
   for (const [step, parts] of (continued ? stepsOf(continued) : []).entries())
-    for (const part of parts) if (isToolPart(part)) calls.set(part.toolCallId, knownCall(part, step))
+    for (const part of parts) if (isToolPart(part)) add(knownCall(part, step))
+
+  function add(call: Call): void {
+    calls.set(call.id, call)
+    put(inSteps, call.step, call)
+    if (call.automatic) put(automatic, call.automatic.id, call)
+  }
 
   function found(chunk: RawChunk): Call {
     const id = field(chunk, 'toolCallId')
@@ -66,13 +76,17 @@ export function createCallReader(
   function foundOpen(chunk: RawChunk): Call {
     const call = found(chunk)
     if (call.state !== 'ended') return call
-    return earlier.findLast(({ id, state }) => id === call.id && state !== 'ended') ?? call
+    const before = earlier.get(call.id) ?? []
+    while (before.at(-1)?.state === 'ended') before.pop()
+    return before.at(-1) ?? call
   }
 
   /** Approval requests arrive in the order of the calls. */
   function foundUnasked(chunk: RawChunk): Call {
     const call = found(chunk)
-    return earlier.find(({ id, state }) => id === call.id && state === 'available') ?? call
+    const before = unasked.get(call.id) ?? []
+    while (before[0] && before[0].state !== 'available') before.shift()
+    return before[0] ?? call
   }
 
   function start(chunk: RawChunk): Call {
@@ -86,8 +100,9 @@ export function createCallReader(
     const none = { text: '', automatic: undefined, given: undefined }
     const call: Call = { id, name, step, providerExecuted, isFreeText, state: 'input', extras, ...none }
     const before = calls.get(id)
-    if (before && before.state !== 'ended') earlier.push(before)
-    calls.set(id, call)
+    if (before && before.state !== 'ended') put(earlier, id, before)
+    if (before?.state === 'available') put(unasked, id, before)
+    add(call)
     const own = { ...(providerExecuted && { countersign: { providerExecuted } }), ...aiSdkMetadata(extras) }
     const metadata = Object.keys(own).length > 0 ? { metadata: own } : {}
     emit({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, parentMessageId, ...metadata })
@@ -167,6 +182,7 @@ export function createCallReader(
     }
     if (isAutomatic === true) {
       call.automatic = approval
+      put(automatic, approval.id, call)
       return
     }
     // Before the approval, a server may withhold `tool-input-available`, at which an SDK client would run a client tool.
@@ -193,7 +209,7 @@ export function createCallReader(
   /** The server's automatic answer. An answer to a request for the user is ignored: a stream must not approve on the user's behalf. */
   function takeResponse(chunk: RawChunk): void {
     const id = field(chunk, 'approvalId')
-    for (const call of everyCall()) {
+    for (const call of automatic.get(id) ?? []) {
       if (call.automatic?.id !== id) continue
       const { approved, reason } = chunk
       call.automatic = {
@@ -260,8 +276,8 @@ export function createCallReader(
   }
 
   /** Ends calls that will get no more arguments or no result, so that nobody waits for them. */
-  function giveUp(isMeant: (call: Call) => boolean): void {
-    for (const call of everyCall()) {
+  function giveUp(some: readonly Call[], isMeant: (call: Call) => boolean): void {
+    for (const call of some) {
       if (!isMeant(call)) continue
       const isWhole = call.state !== 'input'
       if (!isWhole) emit({ type: 'TOOL_CALL_END', toolCallId: call.id })
@@ -279,8 +295,10 @@ export function createCallReader(
     readRequest: (chunk: RawChunk) => ask(foundUnasked(chunk), chunk),
     /** The step of these calls was reset. */
     dropStep(step: number): void {
-      giveUp((call) => call.step === step && call.state !== 'ended')
-      for (const call of everyCall()) if (call.step === step) calls.delete(call.id)
+      const dropped = inSteps.get(step) ?? []
+      inSteps.delete(step)
+      giveUp(dropped, ({ state }) => state !== 'ended')
+      for (const { id } of dropped) calls.delete(id)
     },
     /** What the finished stream leaves to the user and to this client. */
     end(isStopped: boolean): {
@@ -288,6 +306,7 @@ export function createCallReader(
       readonly pending: readonly string[]
     } {
       giveUp(
+        everyCall(),
         ({ state, providerExecuted }) =>
           state === 'input' || (isStopped && state === 'available' && !providerExecuted),
       )
@@ -299,6 +318,10 @@ export function createCallReader(
     /** How each call ended that ended in this stream. */
     outcomes: outcomes as ReadonlyMap<string, AiSdkOutcome>,
   }
+}
+
+function put<K>(lists: Map<K, Call[]>, key: K, call: Call): void {
+  if (!lists.get(key)?.push(call)) lists.set(key, [call])
 }
 
 function extrasOf(chunk: RawChunk): Record<string, unknown> {

@@ -55,6 +55,13 @@ export function createStepReader(
   let id = continued?.id ?? newId
   let metadata: unknown = continued?.metadata
   let hasUnsentMetadata = false
+  /**
+   * How many members those objects of it have that no reader can have seen. They are changed in place: a copy for each chunk would take
+   * quadratic time.
+   */
+  let owned: Sizes = new WeakMap()
+  /** Open steps whose metadata has changed since it was sent. */
+  const changed = new Set<Step>()
   const before = continued ? stepsOf(continued) : []
   let number = Math.max(before.length - 1, 0)
   let step: Step | undefined
@@ -110,8 +117,7 @@ export function createStepReader(
     if (opened.isOpen) return opened
     opened.isOpen = true
     opened.first ??= opened.messageId
-    hasUnsentMetadata = false
-    const described = metadataWith(metadata, markOf(opened))
+    const described = metadataOf(opened)
     emit({
       type: 'TEXT_MESSAGE_START',
       messageId: opened.messageId,
@@ -128,10 +134,19 @@ export function createStepReader(
     emit({ type: 'TEXT_MESSAGE_CONTENT', messageId: owner.messageId, delta })
   }
 
-  /** Sends the metadata of an open message again. */
+  /** The metadata to send with a step. */
+  function metadataOf(owner: Step): Record<string, unknown> | undefined {
+    changed.delete(owner)
+    if (owner === step) hasUnsentMetadata = false
+    owned = new WeakMap()
+    return metadataWith(metadata, markOf(owner))
+  }
+
+  /** Sends the metadata of an open message again, if it has changed. */
   function describe(owner: Step): void {
+    if (!changed.has(owner)) return
     const { messageId } = owner
-    const described = metadataWith(metadata, markOf(owner))
+    const described = metadataOf(owner)
     if (described) emit({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: '', metadata: described })
   }
 
@@ -160,6 +175,7 @@ export function createStepReader(
     for (const text of owner.queue) text.isDone = true
     advance(owner)
     if (!owner.isOpen) return
+    describe(owner)
     const metadata = { ...aiSdkMetadata(markOf(owner)) }
     emit({ type: 'TEXT_MESSAGE_END', messageId: owner.messageId, metadata })
   }
@@ -208,8 +224,8 @@ export function createStepReader(
     const { step: owner } = text
     advance(owner)
     if (goingOn.has(owner) && owner.queue.length === 0) endStep(owner)
-    // Sent at once, because a page that stops in the middle of the step must keep this text's metadata.
-    else if (Object.keys(text.item).length > 1) describe(owner)
+    // Sent before the step ends, because a page that stops in the middle of it must keep this text's metadata.
+    else if (Object.keys(text.item).length > 1) changed.add(owner)
   }
 
   function readReasoning(chunk: RawChunk): void {
@@ -311,9 +327,13 @@ export function createStepReader(
     takeOther,
     addMetadata(value: unknown): void {
       if (value === undefined || value === null) return
-      metadata = merge(metadata, value)
-      if (step?.isOpen) describe(step)
+      metadata = merge(metadata, value, owned)
+      if (step?.isOpen) changed.add(step)
       else hasUnsentMetadata = true
+    },
+    /** Sends what has changed since. */
+    describe(): void {
+      for (const owner of changed) describe(owner)
     },
     end(): void {
       if (hasUnsentMetadata) open()
@@ -322,12 +342,22 @@ export function createStepReader(
   }
 }
 
+type Sizes = WeakMap<object, number>
+
+/** How many members an object grows to, as in core. Further ones are ignored. */
+const MOST_MEMBERS = 1000
+
 /** Merges like the AI SDK's message metadata: objects key by key, anything else is replaced. */
-function merge(before: unknown, after: unknown): unknown {
+function merge(before: unknown, after: unknown, owned: Sizes): unknown {
   if (!isRecord(before) || !isRecord(after)) return after
-  const merged = Object.entries(after).map(([key, value]) => [
-    key,
-    merge(Object.hasOwn(before, key) ? before[key] : undefined, value),
-  ])
-  return { ...before, ...Object.fromEntries(merged) }
+  const merged = owned.has(before) ? before : { ...before }
+  let size = owned.get(before) ?? Object.keys(before).length
+  for (const [key, value] of Object.entries(after)) {
+    const isNew = !Object.hasOwn(merged, key)
+    if (key === '__proto__' || (isNew && size >= MOST_MEMBERS)) continue
+    merged[key] = isNew ? value : merge(merged[key], value, owned)
+    if (isNew) size++
+  }
+  owned.set(merged, size)
+  return merged
 }

@@ -22,11 +22,12 @@ export interface AiSdkReader {
   /** Starts the run: the server has accepted the request. */
   start(): readonly AGUIEvent[]
   /**
-   * Chunks of unknown types are ignored.
+   * Chunks of unknown types are ignored. `hasMore`: more chunks follow at once. What grows with many of them, such as metadata, is then
+   * sent with a later one.
    *
    * @throws CountersignError `malformed-event`, or `protocol-violation` for a chunk about something that was not started
    */
-  read(chunk: unknown): readonly AGUIEvent[]
+  read(chunk: unknown, hasMore?: boolean): readonly AGUIEvent[]
   /** The stream has ended: returns the last event, if the server had finished. */
   end(): readonly AGUIEvent[]
 }
@@ -44,7 +45,8 @@ export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOpt
   const message = createStepReader(emit, runId, continued)
   const calls = createCallReader(emit, () => `${runId}/result-${++results}`, message, continued)
 
-  function take(): readonly AGUIEvent[] {
+  function take(hasMore = false): readonly AGUIEvent[] {
+    if (!hasMore) message.describe()
     const events = out
     out = []
     return events
@@ -124,11 +126,11 @@ export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOpt
     },
     outcomes: calls.outcomes,
     start: () => [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION }],
-    read(value) {
+    read(value, hasMore) {
       count++
       // Nothing counts after an error: the SDK's own client stops there.
       if (ending !== 'failed') apply(readChunk(value))
-      return take()
+      return take(hasMore)
     },
     end() {
       if (ending === 'finished' || ending === 'stopped') finish(ending === 'stopped')

@@ -126,7 +126,7 @@ function resultsOf(parts: readonly MessagePart[]): ReadonlyMap<MessagePart, Tool
   const results = new Map<MessagePart, ToolResultPart>()
   const open = new Map<string, MessagePart[]>()
   for (const part of parts) {
-    if (part.type === 'tool-call') open.set(part.id, [...(open.get(part.id) ?? []), part])
+    if (part.type === 'tool-call' && !open.get(part.id)?.push(part)) open.set(part.id, [part])
     const call = part.type === 'tool-result' && open.get(part.toolCallId)?.pop()
     if (call && part.type === 'tool-result') results.set(call, part)
   }

@@ -283,7 +283,7 @@ function showArguments(
   }
   const shown = exact || display === undefined ? input : display
   // If the server's `display` is empty although there are arguments, show that they are hidden.
-  if (isEmpty(shown) && isEmpty(input)) return undefined
+  if (isAbsent(shown) && isAbsent(input)) return undefined
   return {
     text: fields ? displayText('') : room.take(1, (limits) => displayJson(shown, limits)),
     fields: fields ? showFields(shown, room) : [],
@@ -295,7 +295,7 @@ function showArguments(
 /** As many as fit, each in at most half of the limits, so that a long one does not crowd out the others. */
 function showFields(input: unknown, room: Room): readonly ArgumentField[] {
   if (input === undefined) return []
-  if (!isRecord(input)) return [{ key: undefined, ...showValue(input, room) }]
+  if (!isRecord(input)) return [{ key: undefined, ...showValue(input, room, input === '') }]
   const fields: ArgumentField[] = []
   const entries = Object.entries(input)
   for (const [at, [key, value]] of entries.entries()) {
@@ -310,15 +310,15 @@ function showFields(input: unknown, room: Room): readonly ArgumentField[] {
   return fields
 }
 
-function showValue(value: unknown, room: Room): Omit<ArgumentField, 'key'> {
-  const isText = typeof value === 'string'
+function showValue(value: unknown, room: Room, asJson = false): Omit<ArgumentField, 'key'> {
+  const isText = typeof value === 'string' && !asJson
   const show = (limits: DisplayLimits) => (isText ? displayText(value, limits) : displayJson(value, limits))
   return { value: room.take(0.5, show, 'beside'), isText }
 }
 
-function isEmpty(value: unknown): boolean {
-  if (value === undefined || value === null || value === '') return true
-  return typeof value === 'object' && Object.keys(value).length === 0
+/** Whether there are none: `null`, an empty text or an empty list is one. */
+function isAbsent(value: unknown): boolean {
+  return value === undefined || (isRecord(value) && Object.keys(value).length === 0)
 }
 
 /** Where two JSON values differ, as JSON Pointers in the order of `shown`. Not recursive, so deep values cannot overflow the stack. */

@@ -33,10 +33,27 @@ test('S3.90 the view has the tool name, the indented arguments and the message',
   expect(view(call(), { title: 'Delete a file' }).title.text).toBe('Delete a file')
 })
 
-test.each([[{}], [undefined], [[]], ['']])('S3.90 without arguments (%j) there are none to show', (input) => {
+test.each([[{}], [undefined]])('S3.90 without arguments (%j) there are none to show', (input) => {
   const { input: _, ...part } = call()
   expect(view({ ...part, ...(input !== undefined && { input }) }).arguments).toBeUndefined()
 })
+
+test.each([
+  [null, 'null'],
+  ['', '""'],
+  [[], '[]'],
+  [0, '0'],
+  [false, 'false'],
+])(
+  'S3.90 arguments that are %j are shown, as JSON and as a field, and what hides them is shown as masking them',
+  (input, text) => {
+    const part = call({}, { arguments: text, input })
+    expect(view(part).arguments?.text.text).toBe(text)
+    expect(view(part, { fields: true }).arguments?.fields.map(({ value }) => value.text)).toEqual([text])
+    const masked = view(call({ display: {} }, { arguments: text, input })).arguments
+    expect(masked).toMatchObject({ text: { text: '{}' }, masked: [''], revealable: true })
+  },
+)
 
 test('S3.90 arguments that the server shows as empty are shown as masked, not left out', () => {
   expect(view(call({ display: {} })).arguments).toMatchObject({

@@ -8,7 +8,7 @@ import {
   readServerSentEvents,
 } from '@countersign/core'
 import { lastCallsOf, openCallsOf, planAgain, planNew, type Standing, type Step } from './plan.js'
-import { closeCalls, readQuestion } from './questions.js'
+import { closeCalls, readQuestions } from './questions.js'
 import { createLangGraphReader, type LangGraphReader } from './reader.js'
 import { threadUuid } from './thread-id.js'
 import { type LangGraphState, readState } from './wire.js'
@@ -89,7 +89,7 @@ export function langGraph(options: LangGraphOptions): Connection {
     const state = await stateOf(url, connect)
     const names = new Set(tools.map(({ name }) => name))
     const calls = lastCallsOf(state.messages)
-    const questions = state.interrupts.map((one) => readQuestion(one, calls, names))
+    const questions = readQuestions(state.interrupts, calls, names)
     const now = { questions, openCalls: openCallsOf(state.messages), said: undefined }
     const fresh = planNew(input, now, state)
     if (fresh) return { steps: fresh }

@@ -27,7 +27,7 @@ export function createMessageReader(
 ) {
   const open = new Map<string, OpenMessage>()
   const complete = new Set<string>()
-  const made = new Map<string, readonly string[]>(shown.open)
+  const made = new Map([...shown.open].map(([id, calls]) => [id, [...calls]]))
   const begun = new Set(shown.calls)
   const answered = new Set(shown.answered)
   /** Which message made the last call with an id: providers repeat ids. */
@@ -80,7 +80,9 @@ export function createMessageReader(
     message.calls.set(place, { id: toolCallId, isOpen: true })
     makers.set(toolCallId, message.id)
     begun.add(keyOf(toolCallId))
-    made.set(message.id, [...(made.get(message.id) ?? []), toolCallId])
+    const calls = made.get(message.id) ?? []
+    calls.push(toolCallId)
+    made.set(message.id, calls)
     // The client must not wait for it: the server runs it, with the answers to the others.
     const isServers = !clientTools.has(toolCallName)
     const metadata = isServers ? { metadata: { countersign: { providerExecuted: true } } } : {}
@@ -128,6 +130,7 @@ export function createMessageReader(
     for (const toolCallId of made.get(id) ?? [])
       if (!kept.has(toolCallId) && makers.get(toolCallId) === id)
         result(`${toolCallId}-dropped`, toolCallId, JSON.stringify({ reason: dropped }), 'cancelled')
+    made.set(id, [...kept])
   }
 
   function result(

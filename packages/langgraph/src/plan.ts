@@ -1,5 +1,5 @@
 import type { Message, RunAgentInput } from '@countersign/core'
-import { type Answer, answerTo, type Question } from './questions.js'
+import { type Answer, answerTo, givenIn, type Question } from './questions.js'
 import { type Fields, type LangGraphMessage, type LangGraphState, listOf } from './wire.js'
 
 /** The standing of a thread, known from its last run or from the server's state. */
@@ -29,7 +29,8 @@ export function planNew(
   { questions, openCalls, said }: Standing,
   known?: LangGraphState,
 ): readonly Step[] | undefined {
-  const answers = questions.flatMap((question) => answerTo(question, input) ?? [])
+  const given = givenIn(input)
+  const answers = questions.flatMap((question) => answerTo(question, given) ?? [])
   const has = new Set(known?.messages.map(({ id }) => id))
   const spoken = trailing(input.messages).filter(({ id }) => id !== said && !has.has(id))
   const steps: Step[] = []

@@ -4,12 +4,13 @@ import {
   isRecord,
   type Message,
   type ResumeEntry,
+  type RunAgentInput,
   sameJson,
-  type ToolCall,
 } from '@countersign/core'
 import {
   type Fields,
   fromJson,
+  grouped,
   type LangGraphCall,
   type LangGraphInterrupt,
   listOf,
@@ -46,9 +47,18 @@ export interface Answer {
 }
 
 /** `calls`: those of the model's last message. `clientTools`: names of the tools that run here. */
-export function readQuestion(
-  { id, value }: LangGraphInterrupt,
+export function readQuestions(
+  interrupts: Iterable<LangGraphInterrupt>,
   calls: readonly LangGraphCall[],
+  clientTools: ReadonlySet<string>,
+): readonly Question[] {
+  const found = grouped(calls, ({ name, args }) => keyOf(name, args))
+  return [...interrupts].map((one) => readQuestion(one, found, clientTools))
+}
+
+function readQuestion(
+  { id, value }: LangGraphInterrupt,
+  calls: CallsByKey,
   clientTools: ReadonlySet<string>,
 ): Question {
   const handedOut =
@@ -60,20 +70,24 @@ export function readQuestion(
 }
 
 /** Requests name no calls: each gets the first remaining call with its name and arguments. If one has none, the result is undefined. */
-function readActions(value: Fields, calls: readonly LangGraphCall[]): readonly Action[] | undefined {
+function readActions(value: Fields, calls: CallsByKey): readonly Action[] | undefined {
   const requests = listOf(value.actionRequests ?? value.action_requests)
   const configs = listOf(value.reviewConfigs ?? value.review_configs)
-  const left = [...calls]
+  const byName = new Map(configs.toReversed().map((config) => [nameOf(config), config]))
+  const taken = new Map<string, number>()
   const actions = requests.flatMap((request, at): Action[] => {
     if (!isRecord(request)) return []
     const { name, description } = request
-    const found = left.findIndex(
-      (call) => call.name === name && sameJson(call.args, request.args ?? request.arguments),
-    )
-    const [call] = found < 0 ? [] : left.splice(found, 1)
-    const config = configOf(configs, at, name)
+    const args = request.args ?? request.arguments
+    const key = keyOf(name, args)
+    const before = taken.get(key) ?? 0
+    taken.set(key, before + 1)
+    const call = calls.get(key)?.[before]
+    // There is one per request, or one per name.
+    const own = nameOf(configs[at]) === name ? configs[at] : byName.get(name)
+    const config = isRecord(own) ? own : {}
     const argsSchema = config.argsSchema ?? config.args_schema
-    return call
+    return call && sameJson(call.args, args)
       ? [
           {
             call,
@@ -87,12 +101,27 @@ function readActions(value: Fields, calls: readonly LangGraphCall[]): readonly A
   return actions.length > 0 && actions.length === requests.length ? actions : undefined
 }
 
-/** There is one per request, or one per name. */
-function configOf(configs: readonly unknown[], at: number, name: unknown): Fields {
-  const isOf = (config: unknown): config is Fields =>
-    isRecord(config) && (config.actionName ?? config.action_name) === name
-  const own = configs[at]
-  return (isOf(own) ? own : configs.find(isOf)) ?? {}
+function nameOf(config: unknown): unknown {
+  return isRecord(config) ? (config.actionName ?? config.action_name) : undefined
+}
+
+type CallsByKey = ReadonlyMap<string, readonly LangGraphCall[]>
+
+/** The same for the same name and the same JSON, in whatever order its members are; only the name for what is too deep to print. */
+function keyOf(name: unknown, args: unknown): string {
+  const ordered = (_: string, value: unknown) =>
+    isRecord(value)
+      ? Object.fromEntries(
+          Object.keys(value)
+            .sort()
+            .map((key) => [key, value[key]]),
+        )
+      : value
+  try {
+    return JSON.stringify([name, args], ordered)
+  } catch {
+    return JSON.stringify([name])
+  }
 }
 
 /** The calls that wait for an interrupt's answer. */
@@ -179,22 +208,32 @@ function isFor(action: Action, { metadata }: ResumeEntry): boolean {
   return typeof token === 'string' && sameJson(fromJson(token), fromJson(tokenOf(action)))
 }
 
+/** The answers in a request, by the ids that questions have. */
+export interface Given {
+  readonly resume: ReadonlyMap<string, readonly ResumeEntry[]>
+  /** Providers repeat ids: results before the last call with an id are those of earlier ones. */
+  readonly results: ReadonlyMap<string, Message>
+}
+
+export function givenIn({ resume = [], messages }: Pick<RunAgentInput, 'resume' | 'messages'>): Given {
+  const results = new Map<string, Message>()
+  for (const message of messages) {
+    if (message.role === 'tool') results.set(message.toolCallId, message)
+    if (message.role === 'assistant') for (const { id } of message.toolCalls ?? []) results.delete(id)
+  }
+  return { resume: grouped(resume, ({ interruptId }) => interruptId), results }
+}
+
 /**
  * The answer to an interrupt, from a request. Several decisions are answered together, so once one is decided, undecided ones are
  * rejected. `undefined`: the request has no answer for it.
  */
-export function answerTo(
-  question: Question,
-  {
-    resume = [],
-    messages,
-  }: { readonly resume?: readonly ResumeEntry[] | undefined; readonly messages: readonly Message[] },
-): Answer | undefined {
+export function answerTo(question: Question, { resume, results }: Given): Answer | undefined {
   const { id } = question
   switch (question.kind) {
     case 'decisions': {
       const entries = question.actions.map((action) =>
-        resume.find((one) => one.interruptId === approvalId(id, action.call) && isFor(action, one)),
+        resume.get(approvalId(id, action.call))?.find((one) => isFor(action, one)),
       )
       // The user did not see one of these requests, so all of them are sent again.
       if (entries.includes(undefined)) return undefined
@@ -205,18 +244,11 @@ export function answerTo(
       return { id, value: { decisions } }
     }
     case 'client-tool': {
-      const { call } = question
-      const made = messages.findLastIndex(
-        (one) => one.role === 'assistant' && hasCall(one.toolCalls, call.id),
-      )
-      // Providers repeat ids: a result before the call is that of an earlier one.
-      const result = messages
-        .slice(made + 1)
-        .findLast((one) => one.role === 'tool' && one.toolCallId === call.id)
+      const result = results.get(question.call.id)
       return result ? { id, value: outputOf(result) } : undefined
     }
     case 'generic': {
-      const entry = resume.find(({ interruptId }) => interruptId === id)
+      const [entry] = resume.get(id) ?? []
       // A graph may interrupt twice under one id, and the answer is for the value that the user saw.
       if (!entry || !sameJson(entry.metadata?.['langgraph:value'], question.value)) return undefined
       return { id, value: entry.status === 'resolved' ? entry.payload : null }
@@ -224,10 +256,6 @@ export function answerTo(
     default:
       return question satisfies never
   }
-}
-
-function hasCall(calls: readonly ToolCall[] = [], id: string): boolean {
-  return calls.some((call) => call.id === id)
 }
 
 const leftOpen = 'The user continued without answering.'

@@ -1,9 +1,10 @@
 import { type AGUIEvent, isRecord, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
 import { createMessageReader } from './message-reader.js'
-import { callsOf, type Question, readQuestion, toInterrupts } from './questions.js'
+import { callsOf, type Question, readQuestions, toInterrupts } from './questions.js'
 import { shownIn } from './shown.js'
 import {
   type Fields,
+  grouped,
   type LangGraphInterrupt,
   type LangGraphState,
   listOf,
@@ -45,7 +46,7 @@ export function createLangGraphReader({
   resume = [],
 }: RunAgentInput): LangGraphReader {
   let out: AGUIEvent[] = []
-  let interrupts: LangGraphInterrupt[] = []
+  const interrupts = new Map<string, LangGraphInterrupt[]>()
   let isFailed = false
   let hasStepped = false
   /** Nodes that have sent messages and whose step has not ended. */
@@ -102,11 +103,11 @@ export function createLangGraphReader({
 
   /** The same interrupt may arrive in several ways. */
   function ask(asked: readonly LangGraphInterrupt[]): void {
-    const ids = new Set(asked.map(({ id }) => id))
-    interrupts = [...interrupts.filter(({ id }) => !ids.has(id)), ...asked]
+    for (const { id } of asked) interrupts.delete(id)
+    for (const [id, these] of grouped(asked, ({ id }) => id)) interrupts.set(id, these)
   }
 
-  const questions = () => interrupts.map((one) => readQuestion(one, told.lastCalls, clientTools))
+  const questions = () => readQuestions([...interrupts.values()].flat(), told.lastCalls, clientTools)
 
   return {
     get questions() {
@@ -119,7 +120,7 @@ export function createLangGraphReader({
       return isFailed
     },
     get isCut() {
-      return !isFailed && interrupts.length === 0 && (speaking.size > 0 || !hasStepped)
+      return !isFailed && interrupts.size === 0 && (speaking.size > 0 || !hasStepped)
     },
     begin() {
       hasStepped = false
@@ -135,7 +136,7 @@ export function createLangGraphReader({
       return take()
     },
     abandon(toolCallIds) {
-      interrupts = []
+      interrupts.clear()
       const ids = told.abandon([...new Set([...toolCallIds, ...told.openCalls])])
       return { ids, events: take() }
     },

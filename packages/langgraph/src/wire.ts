@@ -116,6 +116,17 @@ export function listOf(value: unknown): readonly unknown[] {
   return value === undefined || value === null ? [] : [value]
 }
 
+export function grouped<T>(list: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const one of list) {
+    const key = keyOf(one)
+    const group = groups.get(key)
+    if (group) group.push(one)
+    else groups.set(key, [one])
+  }
+  return groups
+}
+
 /** The parsed JSON, or the text if it is not JSON. */
 export function fromJson(text: string): unknown {
   try {

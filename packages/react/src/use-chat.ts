@@ -54,10 +54,11 @@ export function useChat<Tools extends ToolMap = ToolMap>(options?: UseChatOption
 
 /** The client itself, for components that subscribe on their own. */
 export function useChatClient<Tools extends ToolMap = ToolMap>(
-  options: UseChatOptions<Tools> = {},
+  options?: UseChatOptions<Tools>,
 ): ChatClient<Tools> {
   const provided = useClients<Tools>()
-  const { client: shared, ...own }: Settings<Tools> & { client?: ChatClient<Tools> | undefined } = options
+  const { client: shared, ...own }: Settings<Tools> & { client?: ChatClient<Tools> | undefined } =
+    options ?? {}
   const key = { provided, shared, threadId: own.threadId }
   const find = (mine?: ChatClients<Tools>) => {
     const other = shared ? createChatClients<Tools>(shared) : provided

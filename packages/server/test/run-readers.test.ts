@@ -69,3 +69,19 @@ test('a stop that comes before its run is kept however many others send', () => 
   })
   expect(stopped).toEqual([1, 0, 1, 1])
 })
+
+test('a stop costs the same whether few others are kept or as many as are kept at all', () => {
+  const key = (nth: number) => runKey({ kind: 'subject', id: 'mallory' }, 'thread', `${nth}`)
+  const costOf = (from: number, to: number) => {
+    const { user } = process.cpuUsage()
+    for (let nth = from; nth < to; nth++) stopNow(key(nth))
+    return process.cpuUsage().user - user
+  }
+  const costs = Array.from({ length: 5 }, () => {
+    const cost = { few: costOf(0, 1000), full: costOf(1000, 2000) }
+    for (let nth = 0; nth < 2000; nth++) runReaders(key(nth), 0, () => {}).end()
+    return cost
+  })
+  const least = (which: 'few' | 'full') => Math.min(...costs.map((cost) => cost[which]))
+  expect(least('full')).toBeLessThan(10 * Math.max(least('few'), 1000))
+})

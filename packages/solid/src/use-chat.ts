@@ -68,14 +68,15 @@ export function useChat<Tools extends ToolMap = ToolMap>(
 
 /** The client itself, for code that subscribes on its own. It changes with `threadId`, `client` or the provider's client. */
 export function useChatClient<Tools extends ToolMap = ToolMap>(
-  options: MaybeAccessor<UseChatOptions<Tools>> = {},
+  options?: MaybeAccessor<UseChatOptions<Tools>>,
 ): Accessor<ChatClient<Tools>> {
   const provided = useClients<Tools>()
-  const shared = createMemo(() => access(options).client)
+  const read = (): UseChatOptions<Tools> => (options && access(options)) ?? {}
+  const shared = createMemo(() => read().client)
   /** Ignores everything else next to a shared client, which may come in a whole chat or in a component's props. */
   const own = (): Settings<Tools> => {
     if (shared()) return {}
-    const { client, ...rest }: Settings<Tools> & { client?: ChatClient<Tools> | undefined } = access(options)
+    const { client, ...rest }: Settings<Tools> & { client?: ChatClient<Tools> | undefined } = read()
     return rest
   }
   const threadId = createMemo(() => own().threadId)

@@ -80,5 +80,5 @@ type Settings<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>> & {
 }
 
 export function reader<Tools extends ToolMap>(options: Given<Tools>): () => Settings<Tools> {
-  return typeof options === 'function' ? options : () => options
+  return () => (typeof options === 'function' ? options() : options) ?? {}
 }

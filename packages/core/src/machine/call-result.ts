@@ -32,9 +32,7 @@ export function takeResult(state: ChatState, event: EventOf<'TOOL_CALL_RESULT'>)
  */
 function callWithResult(state: ChatState, id: string): CallDraft | undefined {
   const run = state.run.phase === 'idle' ? undefined : state.run
-  const isCarried = (item: CallDraft | InterruptDraft) =>
-    item.kind === 'call' && item.id === id && isAttached(state, item) ? [item] : []
-  const carried = run?.carried.flatMap(isCarried) ?? []
+  const carried = run ? carriedWith(run.carried, id).filter((call) => isAttached(state, call)) : []
   const isSent = ({ answered, approval }: CallDraft) => !answered && approval?.delivery === 'sent'
   const isResumed = (call: CallDraft) =>
     isSent(call) && call.approval?.approved !== undefined && (run?.again || !call.inDoubt)
@@ -47,6 +45,18 @@ function callWithResult(state: ChatState, id: string): CallDraft | undefined {
     find((call) => !isAsked(call) && !state.unsent.has(call)) ??
     find((call) => carried.every((other) => other === call))
   )
+}
+
+/** What runs carried, by id: there may be as many results as calls. */
+const carriedById = new WeakMap<object, Map<string, CallDraft[]>>()
+
+function carriedWith(carried: readonly (CallDraft | InterruptDraft)[], id: string): readonly CallDraft[] {
+  const calls = carriedById.get(carried) ?? new Map<string, CallDraft[]>()
+  if (!carriedById.has(carried))
+    for (const item of carried)
+      if (item.kind === 'call' && !calls.get(item.id)?.push(item)) calls.set(item.id, [item])
+  carriedById.set(carried, calls)
+  return calls.get(id) ?? []
 }
 
 /** How a call ended, as far as its result tells. */

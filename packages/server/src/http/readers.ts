@@ -3,8 +3,8 @@ import { ownerOfRun } from '../encoding/ids.js'
 /** The readers of open runs, by the run's key. Per process, like its memory: agents may be created per request. */
 export const readersOf = new Map<string, { join(): () => void; stop(): void }>()
 
-/** Runs that were stopped before they began: the request that stops one may arrive first. The last ones only, of whoever has the most. */
-const stoppedEarly = new Set<string>()
+/** Runs that were stopped before they began, by owner: the request that stops one may arrive first. The last ones of whoever has the most. */
+const stoppedEarly = new Map<string, Set<string>>()
 const MAX_STOPPED = 1000
 
 /** What stops a run that waits for its conversation. */
@@ -14,7 +14,7 @@ const opening = new Map<string, () => void>()
 export function whileOpening(key: string | undefined, stop: () => void): () => void {
   if (key === undefined) return () => {}
   opening.set(key, stop)
-  if (stoppedEarly.has(key)) stop()
+  if (stoppedEarly.get(ownerOfRun(key))?.has(key)) stop()
   return () => {
     if (opening.get(key) === stop) opening.delete(key)
   }
@@ -25,16 +25,27 @@ export function stopNow(key: string): void {
   opening.get(key)?.()
   const readers = readersOf.get(key)
   readers?.stop()
-  if (!readers) stoppedEarly.add(key)
-  if (stoppedEarly.size > MAX_STOPPED) forgetOne()
+  if (!readers) keepStop(key)
 }
 
-function forgetOne(): void {
-  const counts = new Map<string, number>()
-  for (const one of stoppedEarly) counts.set(ownerOfRun(one), (counts.get(ownerOfRun(one)) ?? 0) + 1)
-  const most = Math.max(...counts.values())
-  for (const one of stoppedEarly)
-    if (counts.get(ownerOfRun(one)) === most) return void stoppedEarly.delete(one)
+function keepStop(key: string): void {
+  const own = (stoppedEarly.get(ownerOfRun(key)) ?? new Set()).add(key)
+  stoppedEarly.set(ownerOfRun(key), own)
+  let [kept, most] = [0, own]
+  for (const other of stoppedEarly.values()) {
+    kept += other.size
+    if (other.size > most.size) most = other
+  }
+  const [first = key] = most
+  if (kept > MAX_STOPPED) takeStop(first)
+}
+
+/** Whether the run was stopped. It is not any more. */
+function takeStop(key: string): boolean {
+  const own = stoppedEarly.get(ownerOfRun(key))
+  const isKept = own?.delete(key) === true
+  if (own?.size === 0) stoppedEarly.delete(ownerOfRun(key))
+  return isKept
 }
 
 /** Stops a run `goOnFor` milliseconds after its last reader has gone. `join` returns the function that reports a reader gone. */
@@ -60,6 +71,6 @@ export function runReaders(key: string, goOnFor: number, stop: () => void) {
     },
   }
   readersOf.set(key, readers)
-  if (stoppedEarly.delete(key)) stop()
+  if (takeStop(key)) stop()
   return readers
 }
