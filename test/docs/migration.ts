@@ -9,6 +9,8 @@ const parent = join(import.meta.dirname, '../.verify')
 mkdirSync(parent, { recursive: true })
 export const folder = mkdtempSync(join(parent, 'migrated-'))
 
+let loaded = 0
+
 export const removed: string[] = []
 
 /** What the blocks of the pages about migration declare as given. */
@@ -29,16 +31,12 @@ export const given = {
 }
 
 /** Runs a block as it is written, with what it takes for granted, and `more` behind it. */
-export async function load(
-  { page, line, language, file = `line-${line}.${language}`, code }: Block,
-  things: object = given,
-  more = '',
-) {
-  const within = join(folder, page.replaceAll('/', '-'))
-  mkdirSync(within, { recursive: true })
+export async function load({ page, line, language, code }: Block, things: object = given, more = '') {
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, `${page.replaceAll('/', '-')}-${line}-${++loaded}.${language}`)
   vi.stubGlobal('migration', things)
-  writeFileSync(join(within, file), `const { ${Object.keys(things)} } = globalThis.migration\n${code}\n${more}`)
-  return await import(join(within, file))
+  writeFileSync(file, `const { ${Object.keys(things)} } = globalThis.migration\n${code}\n${more}`)
+  return await import(file)
 }
 
 /** The block of a page with this in its code. */
