@@ -106,6 +106,7 @@ const sections = [
       { text: 'From the AI SDK', link: '/migrating-from-the-ai-sdk' },
       { text: 'From LangGraph', link: '/migrating-from-langgraph' },
       { text: 'From CopilotKit', link: '/migrating-from-copilotkit' },
+      { text: 'From assistant-ui', link: '/migrating-from-assistant-ui' },
       { text: 'Recipes for other servers', link: '/recipes' },
     ],
   },

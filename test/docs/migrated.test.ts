@@ -1,24 +1,18 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { scriptedModel } from '@countersign/server'
+import { rmSync } from 'node:fs'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { type Block, blocksOf } from './markdown.js'
+import { blockWith, folder, given, load, removed } from './migration.js'
 
-// inside `test`, so that a block imports the peers that `test/package.json` names
-const parent = join(import.meta.dirname, '../.verify')
-mkdirSync(parent, { recursive: true })
-const folder = mkdtempSync(join(parent, 'migrated-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 afterEach(() => {
   vi.unstubAllGlobals()
   vi.restoreAllMocks()
 })
 
-const removed: string[] = []
 const asked: string[] = []
 
 /** What the blocks declare as given. */
-const given = {
+const things = {
+  ...given,
   adapter: {
     kind: 'text',
     name: 'scripted',
@@ -40,33 +34,7 @@ const given = {
       yield { type: 'RUN_FINISHED', runId, threadId, finishReason: isAnswered ? 'stop' : 'tool_calls' }
     },
   },
-  model: scriptedModel(({ messages }) =>
-    messages.at(-1)?.role === 'tool'
-      ? [
-          { type: 'text-delta', delta: 'It is gone.' },
-          { type: 'finish', reason: 'stop' },
-        ]
-      : [
-          { type: 'tool-call', id: '1', name: 'delete_file', arguments: '{"path":"draft.txt"}' },
-          { type: 'finish', reason: 'tool_calls' },
-        ],
-  ),
-  removeFile: async (path: string) => void removed.push(path),
-  userId: async () => 'ann',
   askPerson: async (text: string) => asked.push(text) > 0,
-}
-
-async function load({ page, line, code }: Block, more: string) {
-  const file = join(folder, `${page.replaceAll('/', '-')}-${line}.ts`)
-  writeFileSync(file, `const { ${Object.keys(given)} } = globalThis.migration\n${code}\n${more}`)
-  return await import(file)
-}
-
-/** The blocks of a page with this in their code. */
-function blockWith(page: string, text: string): Block {
-  const block = blocksOf(page).find(({ code }) => code.includes(text))
-  if (!block) throw new Error(`${page} has no "${text}"`)
-  return block
 }
 
 const tanstack = 'docs/migrating-from-tanstack-ai.md'
@@ -98,13 +66,12 @@ test.each([
   async (_, server, more, page, answer) => {
     removed.length = 0
     asked.length = 0
-    vi.stubGlobal('migration', given)
     vi.spyOn(console, 'log').mockImplementation(() => {})
-    const { POST } = await load(server, more)
+    const { POST } = await load(server, things, more)
     vi.stubGlobal('fetch', (url: string, init: RequestInit) =>
       POST(new Request(new URL(url, 'http://localhost'), init)),
     )
-    const { client } = await load(page, `${answer}\nexport { client }`)
+    const { client } = await load(page, things, `${answer}\nexport { client }`)
     await client.sendMessage('Delete the draft.')
     await vi.waitFor(() => expect(removed).toEqual(['draft.txt']))
     // whoever is asked sees the arguments
