@@ -122,10 +122,19 @@ test('a page that knows only the id of a conversation reads it first: what waits
     next: ['model'],
     tasks: [{ interrupts: [{ id: 'i1', value: waiting }] }],
   }
-  const { client, bodies, warnings } = chat([[text('Hello.', 'm2'), spoken('Hello.', {}, 'm2')]], {}, { state })
+  const { client, bodies, warnings } = chat(
+    [[text('Hello.', 'm2'), spoken('Hello.', {}, 'm2')]],
+    {},
+    { state },
+  )
   await client.sendMessage('Something else.')
   expect(bodies().map(({ input }) => input)).toMatchObject([
-    { messages: [{ type: 'tool', tool_call_id: 'c1' }, { type: 'human', content: 'Something else.' }] },
+    {
+      messages: [
+        { type: 'tool', tool_call_id: 'c1' },
+        { type: 'human', content: 'Something else.' },
+      ],
+    },
   ])
   expect(client.getSnapshot()).toMatchObject({ status: 'ready', messages: [{}, { id: 'm2' }] })
   expect(warnings).toEqual([])
