@@ -60,8 +60,7 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
   },
   'approval-not-found': {
     state: 'unclear',
-    message:
-      'The server has forgotten this request. Its call may or may not have run: check before you ask again.',
+    message: 'The server has forgotten this request. The call may have run: check before you ask again.',
     next: 'check',
   },
   'approval-not-yours': {
