@@ -181,10 +181,12 @@ for (const { moduleResolution, module, extensions } of full ? resolutions : []) 
   })
 }
 
-test('every entry loads as an ES module', async () => {
+test('every entry loads as an ES module, also in Node with packages resolved for browsers', async () => {
   const lines = entries.map(({ name }) => `await import('${name}')`)
   writeFileSync(join(project, 'load.mjs'), lines.join('\n'))
   await run(process.execPath, ['load.mjs'])
+  // as Vite resolves packages in tests of Svelte and Solid
+  await run(process.execPath, ['--conditions=browser', 'load.mjs'])
 })
 
 test('every entry that offers CommonJS loads by require', async () => {

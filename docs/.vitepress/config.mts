@@ -53,7 +53,7 @@ const sections = [
     items: [
       { text: 'Approve and deny', link: '/approvals' },
       { text: 'Edit the arguments', link: '/edit-arguments' },
-      { text: 'Standing approvals and mandates', link: '/mandates' },
+      { text: 'Mandates and rules', link: '/mandates' },
       { text: 'Previews', link: '/previews' },
       { text: 'Tools that run in the page', link: '/client-tools' },
       { text: 'Chained approvals', link: '/chained-approvals' },

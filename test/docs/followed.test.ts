@@ -50,6 +50,35 @@ test('no example of rules allows some calls beside a rule that asks about all of
   expect(useless).toEqual([])
 })
 
+test('an example of rules that lets an amount through names its currency too', () => {
+  const amounts = guides.flatMap((page) =>
+    blocksOf(page)
+      .flatMap(({ code }) => [...code.matchAll(/where: \[([^\]]*)\],\s*decide: 'allow'/g)])
+      .map(([, where = '']) => where)
+      .filter((where) => where.includes("'amount'")),
+  )
+  expect(amounts.length).toBeGreaterThan(1)
+  expect(amounts.filter((where) => !where.includes("'currency'"))).toEqual([])
+})
+
+test('a page that sends messages shows its error, and sends again what did not arrive', () => {
+  const pages = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ language }) => ['tsx', 'vue', 'svelte'].includes(language))
+    .filter(({ code }) => code.includes("'@countersign/") && code.includes('sendMessage('))
+    .filter(({ file = '' }) => !file.includes('.test.'))
+  expect(pages.length).toBeGreaterThan(8)
+  const silent = pages.filter(({ code }) => !/\berror\b/.test(code) || !code.includes('retry()'))
+  expect(silent.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('a server that has drained also closes the connections that a proxy keeps open, or it never ends', () => {
+  const ends = guides.flatMap(blocksOf).filter(({ code }) => code.includes('server.close('))
+  expect(ends.length).toBeGreaterThan(1)
+  const waiting = ends.filter(({ code }) => !code.includes('server.closeAllConnections()'))
+  expect(waiting.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
 test('the Docker image leaves out the secrets and the packages of the folder that it is built from', () => {
   const ignored = blocksOf('docs/deploy.md').find(({ file }) => file === '.dockerignore')
   expect(ignored?.code.split('\n')).toEqual(expect.arrayContaining(['node_modules', '.env*']))
@@ -67,6 +96,10 @@ test('code that makes a pool of pg gives it to fromPg, which listens to its erro
     .flatMap(blocksOf)
     .filter(({ code }) => code.includes('new Pool('))
   expect(pools.length).toBeGreaterThan(3)
+  const used = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('fromPg(pool)') && !code.includes('new Pool('))
+  expect(used.map(({ page, line }) => `${page}:${line}`)).toEqual([])
   const deaf = pools.filter(({ code }) => !code.includes('fromPg(pool)'))
   expect(deaf.map(({ page, line }) => `${page}:${line}`)).toEqual([])
 })

@@ -226,6 +226,7 @@ test('a stopped run is cancelled at the server before the next one begins', asyn
   client.stop()
   await client.sendMessage(prompts.hello)
   expect(server.asked).toEqual([
+    'GET /state',
     'POST /runs/stream',
     'POST /runs/RUN/cancel',
     'GET /state',

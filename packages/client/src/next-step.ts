@@ -60,7 +60,7 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
   },
   'approval-not-found': {
     state: 'unclear',
-    message: 'The server has forgotten this request. It may or may not have run: check before you ask again.',
+    message: 'The server has forgotten this request. The call may have run: check before you ask again.',
     next: 'check',
   },
   'approval-not-yours': {
@@ -80,7 +80,7 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
   },
   'approval-stale': {
     state: 'unused',
-    message: 'What this request is about has changed since it was asked. Nothing was run. Ask again.',
+    message: 'What this request is about has changed since you were asked. Nothing was run. Ask again.',
     next: 'ask-again',
   },
   'approval-changed': {

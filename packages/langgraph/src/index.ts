@@ -49,7 +49,7 @@ interface OpenRun {
  * and any other `interrupt(value)`, which is answered as an AG-UI interrupt with whatever the graph expects.
  *
  * The server stores the conversation. It is sent only what it does not have: answers, by interrupt id, and new messages. If that is
- * unknown (after a reload, a failure or a stop), its state is read first, so that what it has already done is shown, not repeated.
+ * unknown (with the first request, after a failure or a stop), its state is read first, so that what it has already done is shown, not repeated.
  * All decisions of one interrupt are sent together. LangChain.js servers drop the approved calls of a turn in which another was
  * rejected; they end as `cancelled`.
  *
@@ -61,8 +61,6 @@ export function langGraph(options: LangGraphOptions): Connection {
   const base = String(options.apiUrl).replace(/\/+$/, '')
   /** Threads whose standing is known, because their last run was read to its end. */
   const standings = new Map<string, Standing>()
-  /** Threads in which a run was started. */
-  const begun = new Set<string>()
   const open = new Map<string, OpenRun>()
   /** Runs that the user stopped, until the server has stopped them. */
   const stopping = new Map<string, Promise<unknown>>()
@@ -80,11 +78,9 @@ export function langGraph(options: LangGraphOptions): Connection {
 
   /** The steps to run, and what the server has that must be shown first. */
   async function plan(input: RunAgentInput, url: string, connect: ConnectOptions) {
-    const { threadId, messages, tools = [] } = input
+    const { threadId, tools = [] } = input
     const standing = standings.get(threadId)
-    const isFresh = !begun.has(threadId) && messages.length === 1
-    const first = isFresh ? { questions: [], openCalls: [], said: undefined } : standing
-    const steps = first && planNew(input, first)
+    const steps = standing && planNew(input, standing)
     if (steps) return { steps }
     const state = await stateOf(url, connect)
     const names = new Set(tools.map(({ name }) => name))
@@ -188,7 +184,6 @@ export function langGraph(options: LangGraphOptions): Connection {
     for (const [at, step] of steps.entries()) {
       const { ids, events } = step.type === 'input' ? reader.abandon(step.abandoned) : nothingLeft
       const response = await post(step, ids, url, input, connect)
-      begun.add(input.threadId)
       const run: OpenRun = { input, reader, id: runIdOf(response), rest: steps.slice(at + 1) }
       open.set(input.threadId, run)
       reader.begin()

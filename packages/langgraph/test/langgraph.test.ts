@@ -89,10 +89,11 @@ test('a run is asked for as useStream asks, with the options of the body, and on
   await client.sendMessage('one')
   await client.sendMessage('two')
   expect(asked.map(({ method, path }) => [method, path])).toEqual([
+    ['GET', `/threads/${thread}/state`], // another page may have begun the conversation
     ['POST', `/threads/${thread}/runs/stream`],
     ['POST', `/threads/${thread}/runs/stream`],
   ])
-  expect(asked[0]?.headers).toMatchObject({ 'x-api-key': 'k', 'x-b': '2' })
+  expect(asked[1]?.headers).toMatchObject({ 'x-api-key': 'k', 'x-b': '2' })
   expect(bodies()[0]).toEqual({
     assistant_id: 'agent',
     context: { tenant: 'a' },
@@ -106,6 +107,36 @@ test('a run is asked for as useStream asks, with the options of the body, and on
   })
   expect(bodies()[1]?.input).toMatchObject({ messages: [{ content: 'two' }] })
   expect(client.getSnapshot().messages).toMatchObject([{}, { id: 'm1' }, {}, { id: 'm2' }])
+  expect(warnings).toEqual([])
+})
+
+test('a page that knows only the id of a conversation reads it first: what waits there is closed before a message', async () => {
+  const waiting = { action_requests: [request('ada')], review_configs: [review('approve', 'reject')] }
+  const state = {
+    values: {
+      messages: [
+        { id: 'u1', type: 'human', content: 'Mail to ada' },
+        { id: 'm1', type: 'ai', content: '', tool_calls: [call('c1', 'ada')] },
+      ],
+    },
+    next: ['model'],
+    tasks: [{ interrupts: [{ id: 'i1', value: waiting }] }],
+  }
+  const { client, bodies, warnings } = chat(
+    [[text('Hello.', 'm2'), spoken('Hello.', {}, 'm2')]],
+    {},
+    { state },
+  )
+  await client.sendMessage('Something else.')
+  expect(bodies().map(({ input }) => input)).toMatchObject([
+    {
+      messages: [
+        { type: 'tool', tool_call_id: 'c1' },
+        { type: 'human', content: 'Something else.' },
+      ],
+    },
+  ])
+  expect(client.getSnapshot()).toMatchObject({ status: 'ready', messages: [{}, { id: 'm2' }] })
   expect(warnings).toEqual([])
 })
 
@@ -448,6 +479,7 @@ test('a tool that failed is an error, a graph that failed is a failed run, and t
   expect(calls()).toMatchObject([{ state: 'error', error: { message: 'No such address.' } }])
   await client.sendMessage('hello')
   expect(asked.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)).toEqual([
+    'GET state',
     'POST stream',
     'GET state',
     'POST stream',

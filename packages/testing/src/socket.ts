@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { ClientFrame, ServerFrame } from '@countersign/client/web-socket'
 import type { ResumeEntry } from '@countersign/core'
-import { type WebSocket, WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
 import {
   createScript,
   type Frame,
@@ -47,6 +47,12 @@ export async function scriptedSocket(
   runs: readonly RunScript[],
   options: ScriptedSocketOptions = {},
 ): Promise<ScriptedSocket> {
+  // Loaded here, so that `scriptedServer` works where Vite resolves packages for browsers: `ws` has no server then.
+  const { WebSocketServer }: Partial<typeof import('ws')> = await import('ws')
+  if (WebSocketServer === undefined)
+    throw new Error(
+      'Vite has resolved `ws` for browsers. Run tests of sockets without the Vite plugins of components.',
+    )
   const { script, answer } = createScript(runs, options)
   const frames: ClientFrame[] = []
   const answers = createMailbox()

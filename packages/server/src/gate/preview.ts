@@ -72,8 +72,8 @@ async function runPreview(
       over.abort()
       throw error
     }
-    warn(`preview of ${name} failed.`, error)
-    return noPreview(toldOf(error, name, id))
+    warn(`The preview of ${name} failed in the call ${id}.`, error)
+    return noPreview(toldOf(error, `preview of ${name}`, id))
   } finally {
     clearTimeout(timer)
   }

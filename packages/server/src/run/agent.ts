@@ -121,7 +121,7 @@ export interface Agent<Output = unknown> {
    * open approval requests if it was only waiting for them. Its thread is free at once, and any process can continue it. An approved tool
    * that runs then may finish within `approvals.wait`, or its own `timeout`.
    *
-   * @example process.once('SIGTERM', () => agent.drain({ within: 20_000 }).then(() => server.close()))
+   * @example process.once('SIGTERM', () => agent.drain({ within: 20_000 }).then(() => process.exit(0)))
    */
   drain(options?: DrainOptions): Promise<void>
   /**

@@ -62,7 +62,7 @@ async function attempt(
       : { kind: 'finished', outcome: withinLimit(run, ended.value) }
   } catch (error) {
     if (signal.aborted) return interrupted(timeout?.aborted)
-    const told = toldOf(error, tool.name, run.context.toolCallId)
+    const told = toldOf(error, `tool ${tool.name}`, run.context.toolCallId)
     return { kind: 'threw', error, failure: withinLimit(run, failed('execution_error', told)) }
   } finally {
     over.abort()

@@ -52,10 +52,10 @@ export function isToolError(value: unknown): value is ToolError {
   return isMarked(value, mark)
 }
 
-/** What the model and the user learn of an error that a tool threw. */
-export function toldOf(error: unknown, toolName: string, toolCallId: string): string {
+/** What the model and the user learn of an error that a tool, or its preview, threw. */
+export function toldOf(error: unknown, who: string, toolCallId: string): string {
   const told = isToolError(error) ? messageOf(error) : undefined
-  return told ?? `The tool ${toolName} failed. The log of the server has the cause, under ${toolCallId}.`
+  return told ?? `The ${who} failed. The log of the server has the cause, under ${toolCallId}.`
 }
 
 /** A tool can make it anything, even something that throws when it is read. */

@@ -303,7 +303,7 @@ function cyclic(value: Record<string, unknown>, others: readonly object[] = []) 
 }
 
 const failing: readonly [name: string, preview: () => unknown, reason: RegExp][] = [
-  ['throws', () => Promise.reject(new Error('db://secret')), /^The tool write failed\. .*call_1/],
+  ['throws', () => Promise.reject(new Error('db://secret')), /^The preview of write failed\. .*call_1/],
   ['says why', () => Promise.reject(new ToolError('The file is gone.')), /^The file is gone\.$/],
   ['hangs', () => new Promise(() => {}), /within 20 ms/],
   ['is too large', () => ({ kind: 'text', text: 'x'.repeat(256 * 1024) }), /256 KiB/],
@@ -315,12 +315,12 @@ const failing: readonly [name: string, preview: () => unknown, reason: RegExp][]
   [
     'says why in a message that cannot be read',
     () => Promise.reject(Object.defineProperty(new ToolError(''), 'message', { get: unreadable })),
-    /^The tool write failed\./,
+    /^The preview of write failed\./,
   ],
   [
     'says why in a message that is no text',
     () => Promise.reject(Object.defineProperty(new ToolError(''), 'message', { value: { a: 1n } })),
-    /^The tool write failed\./,
+    /^The preview of write failed\./,
   ],
   ['is not JSON', () => ({ kind: 'json', value: new Date() }), /not JSON/],
   ['is a function', () => () => 1, /not JSON/],
@@ -346,6 +346,19 @@ test.each(failing)(
     expect(made.runs).toEqual([])
   },
 )
+
+test('V7 the log names the call whose preview failed, as the request says', async () => {
+  const logged: string[] = []
+  const made = fileTool({ preview: () => Promise.reject(new Error('db://secret')) })
+  const { first } = await ask(
+    writer(made, { warn: (message, error) => logged.push(`${message} ${error}`) }).agent,
+  )
+  expect(first.approval.preview).toEqual({
+    kind: 'none',
+    reason: 'The preview of write failed. The log of the server has the cause, under call_1.',
+  })
+  expect(logged).toEqual(['The preview of write failed in the call call_1. Error: db://secret'])
+})
 
 test('V7 a preview that fails in the same way each time does not hold up the call', async () => {
   const made = fileTool({ preview: () => Promise.reject(new ToolError('The file is binary.')) })
