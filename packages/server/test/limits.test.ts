@@ -306,6 +306,33 @@ test('what readers of a run were sent and did not take counts in their share', a
   expect(await (await rejoin()).text()).toContain('RUN_FINISHED')
 })
 
+test('a reader that leaves while it reads gives its share back', async () => {
+  const model: Model = {
+    id: 'in two batches',
+    async *stream() {
+      yield { type: 'text-delta', delta: 'a' }
+      await passMacrotasks(5)
+      yield* say('x'.repeat(300_000))
+    },
+  }
+  const { agent } = testAgent([], { model, limits: { runBytes: { perOwner: 1_000_000, total: 10_000_000 } } })
+  const post = () => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify(input([user('Hi')]))
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    return handleChat(agent, request, { context: { subject: 'leaving' } })
+  }
+  for (let at = 0; at < 3; at++) {
+    const reader = (await post()).body?.getReader()
+    await passMacrotasks(30)
+    const reading = reader?.read()
+    await reader?.cancel()
+    await reading
+    await passMacrotasks(30)
+  }
+  expect(await (await post()).text()).toContain('RUN_FINISHED')
+})
+
 test('a person whose open runs take all of their share still loads conversations: runs and replies count apart', async () => {
   const { waiting, open } = waitingModel()
   const limits = { runBytes: { perOwner: 1_000_000, total: 2_000_000 } }

@@ -111,7 +111,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       return next
     },
     async return() {
-      unread.release()
+      unread.leave()
       // The server has taken what the request brought, so it is carried out like that of a reader who leaves later.
       if (!began && goOnFor > 0 && kept && isNews(input, thread)) void events.next()
       // First, so that a read which comes meanwhile does not start the run.
