@@ -1,9 +1,10 @@
-import { type CountersignError, isCountersignError, type Message } from '@countersign/core'
+import { CountersignError, isCountersignError, type Message } from '@countersign/core'
 import {
   answerQueue,
   createAgent,
   handleChat,
   type Model,
+  type ModelEvent,
   memoryLedger,
   memoryRunLog,
   memoryThreads,
@@ -12,7 +13,7 @@ import {
 } from '@countersign/server'
 import { passMacrotasks } from '@countersign/testing'
 import { expect, test } from 'vitest'
-import { counted, input, say, testAgent, user } from './support.js'
+import { collect, counted, input, last, say, testAgent, user } from './support.js'
 
 const record = (owner: string | null, approvalId: string, more = {}) => ({
   ...{ owner, threadId: 'thread', approvalId, runId: 'r', toolCallId: 'c', toolName: 'remove' },
@@ -285,6 +286,26 @@ test('a run whose tool returns more than its user has room for ends with a code,
   expect(after).toContain('RUN_FINISHED')
   expect(read.runs).toHaveLength(2)
 })
+
+const unsent: Readonly<Record<string, ModelEvent[]>> = {
+  'of the provider': [
+    { type: 'tool-call', id: 'c', name: 'search', arguments: '{}', providerExecuted: true },
+    { type: 'tool-result', toolCallId: 'c', outcome: { kind: 'ok', value: 'found' } },
+  ],
+  'of a call that is refused': [{ type: 'tool-call', id: 'c', name: 'unknown', arguments: '{}' }],
+  'of a call without all of its arguments': [{ type: 'tool-call-start', id: 'c', name: 'unknown' }],
+}
+
+for (const [whose, events] of Object.entries(unsent))
+  test(`a result ${whose} that finds no room ends the run with that code`, async () => {
+    const { agent, model } = testAgent([[...events, { type: 'finish', reason: 'stop' }], say('Hello')])
+    const hold = () => {
+      throw new CountersignError('too-many-runs', 'Full.')
+    }
+    const ended = await collect(agent, input([user('Hi')]), { hold })
+    expect(last(ended)).toMatchObject({ type: 'RUN_ERROR', code: 'too-many-runs', message: 'Full.' })
+    expect(model.requests).toHaveLength(1)
+  })
 
 test('what readers of a run were sent and did not take counts in their share', async () => {
   const limits = { runBytes: { perOwner: 1_000_000, total: 10_000_000 } }
