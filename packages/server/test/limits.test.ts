@@ -287,6 +287,26 @@ test('a run whose tool returns more than its user has room for ends with a code,
   expect(read.runs).toHaveLength(2)
 })
 
+test('the results of one run take at most the share of its user, and the first one always fits', async () => {
+  const read = counted('read', { execute: async () => 'x'.repeat(400_000) })
+  const limits = { runBytes: { perOwner: 1_000_000, total: 10_000_000 } }
+  const turn = ['a', 'b'].map((id): ModelEvent => ({ type: 'tool-call', id, name: 'read', arguments: '{}' }))
+  const { agent } = testAgent([[...turn, { type: 'finish', reason: 'tool_calls' }], say('Hello')], {
+    ...{ tools: [read.tool], threads: memoryThreads(), limits },
+  })
+  const post = (messages: Message[]) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify(input(messages))
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    return handleChat(agent, request, { context: { subject: 'reading much' } })
+  }
+  const ended = await (await post([user('Hi')])).text()
+  expect(ended.match(/TOOL_CALL_RESULT/g)).toHaveLength(1)
+  expect(ended).toContain('"code":"too-many-runs"')
+  expect(await (await post([])).text()).toContain('Hello')
+  expect(read.runs).toHaveLength(2)
+})
+
 const unsent: Readonly<Record<string, ModelEvent[]>> = {
   'of the provider': [
     { type: 'tool-call', id: 'c', name: 'search', arguments: '{}', providerExecuted: true },
