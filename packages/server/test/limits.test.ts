@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { CountersignError, isCountersignError, type Message } from '@countersign/core'
 import {
   answerQueue,
@@ -14,6 +16,9 @@ import {
 import { passMacrotasks } from '@countersign/testing'
 import { expect, test } from 'vitest'
 import { collect, counted, input, last, say, testAgent, user } from './support.js'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 const record = (owner: string | null, approvalId: string, more = {}) => ({
   ...{ owner, threadId: 'thread', approvalId, runId: 'r', toolCallId: 'c', toolName: 'remove' },
@@ -372,6 +377,42 @@ test('a reader that leaves while it reads gives its share back', async () => {
     await passMacrotasks(30)
   }
   expect(await (await post()).text()).toContain('RUN_FINISHED')
+})
+
+test('a client that goes away is noticed, also once its request has been collected', async () => {
+  let isStopped = false
+  const model: Model = {
+    id: 'stopped',
+    async *stream(_, { signal }) {
+      yield { type: 'text-delta', delta: 'a' }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      isStopped = true
+    },
+  }
+  const limits = { runBytes: { perOwner: 800_000, total: 10_000_000 } }
+  const { agent } = testAgent([], { model, threads: memoryThreads(), limits })
+  const context = { subject: 'going away' }
+  const body = JSON.stringify(input([user('x'.repeat(100_000))]))
+  const send = (method: 'GET' | 'POST', signal: AbortSignal | null = null) => {
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/?threadId=thread', { method, headers, signal })
+    return method === 'GET'
+      ? threadResponse(agent, request, { context })
+      : handleChat(agent, new Request(request, { body, signal }), { context })
+  }
+  const gone = new AbortController()
+  const run = await send('POST', gone.signal)
+  const reply = await send('GET', gone.signal)
+  await run.body?.getReader().read()
+  await passMacrotasks(5)
+  collectGarbage()
+  gone.abort()
+  await passMacrotasks(20)
+  expect(isStopped).toBe(true)
+  // It would have no room beside the other.
+  const replies = [await send('GET'), await send('GET'), await send('GET'), await send('GET'), reply]
+  expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 429, 200])
+  for (const { body } of replies) await body?.cancel()
 })
 
 test('a person whose open runs take all of their share still loads conversations: runs and replies count apart', async () => {

@@ -68,7 +68,7 @@ export async function handleAiSdkChat(
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
     const own = { continued, keepAlive, messageId, runId, before: run.again }
-    return toResponse(eventsOf(run.events), own, request.signal)
+    return toResponse(eventsOf(run.events), own, request)
   } catch (error) {
     const { body, ...init } = rejection(agent, error, request.signal)
     return new Response(body, init)
@@ -143,7 +143,7 @@ export async function resumeAiSdkChat(
       after === undefined
         ? { keepAlive, messageId, runId, before }
         : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: skipped }
-    return toResponse(eventsOf(rest), options, request.signal)
+    return toResponse(eventsOf(rest), options, request)
   } catch (error) {
     void rest?.return?.()
     const { body, ...init } = rejection(agent, error, request.signal, 'GET')
@@ -185,7 +185,7 @@ export function toAiSdkResponse(
 ): Response {
   checkOptions('toAiSdkResponse', options, { continued: routeRules.context, keepAlive: routeRules.keepAlive })
   const { continued, keepAlive = KEEP_ALIVE_MS } = options
-  return toResponse(events, { continued, keepAlive }, gone)
+  return toResponse(events, { continued, keepAlive }, gone && { signal: gone })
 }
 
 interface StreamOptions extends AiSdkResponseOptions {
@@ -199,7 +199,12 @@ interface StreamOptions extends AiSdkResponseOptions {
   readonly skip?: number | undefined
 }
 
-function toResponse(events: AsyncIterable<AGUIEvent>, options: StreamOptions, gone?: AbortSignal): Response {
+function toResponse(
+  events: AsyncIterable<AGUIEvent>,
+  options: StreamOptions,
+  request: { readonly signal: AbortSignal } | undefined,
+): Response {
+  const gone = request?.signal
   const { frames, sent } = chunkFrames(events[Symbol.asyncIterator](), options)
   const { runId } = options
   // The id is whatever its client made it, and a header takes only Latin-1.
@@ -207,7 +212,7 @@ function toResponse(events: AsyncIterable<AGUIEvent>, options: StreamOptions, go
   const headers = { ...HEADERS, ...(rest && { [RUN_ID_HEADER]: rest }) }
   if (gone?.aborted) frames.cancel()
   else gone?.addEventListener('abort', frames.cancel, { once: true })
-  return new Response(sseBody(frames), { headers })
+  return new Response(sseBody(frames, request), { headers })
 }
 
 /** `sent`: how many chunks come before those of the run. */
