@@ -565,8 +565,8 @@ export const checks = {
   },
   'run id of a header': {
     file: 'ai-sdk/src/server/response.ts',
-    find: '[RUN_ID_HEADER]: encodeURIComponent(runId)',
-    put: '[RUN_ID_HEADER]: runId',
+    find: 'encodeURIComponent(runId)',
+    put: 'runId',
   },
   'runs of one person': {
     file: server('http/quota.ts'),

@@ -88,5 +88,8 @@ export function finishReason(value: unknown): string {
   return reasons.has(reason) ? reason : 'other'
 }
 
-/** The response header of our route that names its run, percent-encoded: with it, our client can ask for the rest of that run. */
+/**
+ * The response header of our route that names its run, for the query in which our client asks for the rest of that run: the id,
+ * percent-encoded, and as `before` how many chunks are not the run's own.
+ */
 export const RUN_ID_HEADER = 'x-countersign-run-id'

@@ -1,6 +1,16 @@
+import { aiSdk } from '@countersign/ai-sdk'
 import { handleAiSdkChat, readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
-import { createAgent, handleChat, memoryLedger, memoryThreads, toolDefinition } from '@countersign/server'
-import { expect, test } from 'vitest'
+import { ChatClient } from '@countersign/client'
+import { reconnecting } from '@countersign/client/reconnect'
+import {
+  createAgent,
+  handleChat,
+  memoryLedger,
+  memoryThreads,
+  tool,
+  toolDefinition,
+} from '@countersign/server'
+import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 
 test('the metadata of a message is taken once, however many steps it has', () => {
@@ -133,3 +143,93 @@ test('what a reader who resumes a run is sent of the reply before counts in its 
   await again.body?.cancel()
   await reader?.cancel()
 })
+
+/** Two payments are approved, and the reply to that is lost: before the model, or with what it said. `cut`: chunks until the next one breaks off. */
+async function loseReply(failing: boolean, cut = Number.POSITIVE_INFINITY) {
+  const ran: string[] = []
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays.',
+    input: z.object({ to: z.string() }),
+    needsApproval: true,
+    execute: ({ to }) => {
+      ran.push(to)
+      return to
+    },
+  })
+  let isFailing = failing
+  const agent = createAgent({
+    model: {
+      id: 'test/model',
+      async *stream({ messages }) {
+        const isAnswered = messages.at(-1)?.role === 'tool'
+        if (isAnswered && isFailing) throw new Error('down')
+        if (isAnswered) for (const delta of ['Both', ' are', ' paid.']) yield { type: 'text-delta', delta }
+        else
+          for (const to of ['ann', 'bob'])
+            yield { type: 'tool-call', id: to, name: 'pay', arguments: JSON.stringify({ to }) }
+        yield { type: 'finish', reason: isAnswered ? 'stop' : 'tool_calls' }
+      },
+    },
+    tools: [pay],
+    threads: memoryThreads(),
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+    warn: () => {},
+    onError: () => {},
+  })
+  const context = { subject: 'paying' }
+  let requests = 0
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    const request = new Request(new URL(String(url), 'http://localhost/'), init)
+    if (request.method === 'GET') return resumeAiSdkChat(agent, request, { context })
+    const response = await handleAiSdkChat(agent, request, { context, goOnFor: 1000 })
+    if (++requests === 1) return response
+    const text = await response.text()
+    isFailing = false
+    if (requests === 2) throw new TypeError('lost')
+    const chunks = text.split(/(?<=\n\n)/)
+    let at = 0
+    const body = new ReadableStream<string>({
+      pull(controller) {
+        const chunk = chunks[at]
+        if (at++ === cut) controller.error(new TypeError('cut'))
+        else if (chunk === undefined) controller.close()
+        else controller.enqueue(chunk)
+      },
+    }).pipeThrough(new TextEncoderStream())
+    return new Response(body, response)
+  }
+  const connection = reconnecting(aiSdk({ fetch, resume: 'rest' }), { delay: 1 })
+  const client = new ChatClient({ threadId: 't', connection, onError: () => {} })
+  onTestFinished(() => client.dispose())
+  await client.sendMessage('go')
+  const asked = client.getSnapshot().pendingApprovals
+  await client.addToolApprovalResponses(
+    asked.flatMap(({ approval }) => (approval ? { id: approval.id, approved: true } : [])),
+  )
+  expect(client.getSnapshot().status).toBe('error')
+  await client.retry()
+  const parts = client.getSnapshot().messages.flatMap((message) => message.parts)
+  const shown = parts.flatMap((part) =>
+    part.type === 'tool-call' ? [part.state, part.output] : part.type === 'text' ? part.text : [],
+  )
+  return { shown, ran }
+}
+
+test.each([true, false])(
+  'a page whose reply was lost gets what the server has kept of it when it asks again (the model failed: %s)',
+  async (failing) => {
+    const { shown, ran } = await loseReply(failing)
+    expect(shown).toEqual(['go', 'complete', 'ann', 'complete', 'bob', 'Both are paid.'])
+    expect(ran.toSorted()).toEqual(['ann', 'bob'])
+  },
+)
+
+// What the page lacked of the reply is one write of the server: the start and two results.
+test.each([3, 4, 5, 6, 7, 8, 9])(
+  'that reply is resumed where it breaks off, after %d chunks',
+  async (cut) => {
+    const { shown } = await loseReply(true, cut)
+    expect(shown).toEqual(['go', 'complete', 'ann', 'complete', 'bob', 'Both are paid.'])
+  },
+)

@@ -1,9 +1,12 @@
-import { type CountersignError, isCountersignError, type Message } from '@countersign/core'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { CountersignError, isCountersignError, type Message } from '@countersign/core'
 import {
   answerQueue,
   createAgent,
   handleChat,
   type Model,
+  type ModelEvent,
   memoryLedger,
   memoryRunLog,
   memoryThreads,
@@ -12,7 +15,10 @@ import {
 } from '@countersign/server'
 import { passMacrotasks } from '@countersign/testing'
 import { expect, test } from 'vitest'
-import { counted, input, say, testAgent, user } from './support.js'
+import { collect, counted, input, last, say, testAgent, user } from './support.js'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 const record = (owner: string | null, approvalId: string, more = {}) => ({
   ...{ owner, threadId: 'thread', approvalId, runId: 'r', toolCallId: 'c', toolName: 'remove' },
@@ -286,6 +292,46 @@ test('a run whose tool returns more than its user has room for ends with a code,
   expect(read.runs).toHaveLength(2)
 })
 
+test('the results of one run take at most the share of its user, and the first one always fits', async () => {
+  const read = counted('read', { execute: async () => 'x'.repeat(400_000) })
+  const limits = { runBytes: { perOwner: 1_000_000, total: 10_000_000 } }
+  const turn = ['a', 'b'].map((id): ModelEvent => ({ type: 'tool-call', id, name: 'read', arguments: '{}' }))
+  const { agent } = testAgent([[...turn, { type: 'finish', reason: 'tool_calls' }], say('Hello')], {
+    ...{ tools: [read.tool], threads: memoryThreads(), limits },
+  })
+  const post = (messages: Message[]) => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify(input(messages))
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    return handleChat(agent, request, { context: { subject: 'reading much' } })
+  }
+  const ended = await (await post([user('Hi')])).text()
+  expect(ended.match(/TOOL_CALL_RESULT/g)).toHaveLength(1)
+  expect(ended).toContain('"code":"too-many-runs"')
+  expect(await (await post([])).text()).toContain('Hello')
+  expect(read.runs).toHaveLength(2)
+})
+
+const unsent: Readonly<Record<string, ModelEvent[]>> = {
+  'of the provider': [
+    { type: 'tool-call', id: 'c', name: 'search', arguments: '{}', providerExecuted: true },
+    { type: 'tool-result', toolCallId: 'c', outcome: { kind: 'ok', value: 'found' } },
+  ],
+  'of a call that is refused': [{ type: 'tool-call', id: 'c', name: 'unknown', arguments: '{}' }],
+  'of a call without all of its arguments': [{ type: 'tool-call-start', id: 'c', name: 'unknown' }],
+}
+
+for (const [whose, events] of Object.entries(unsent))
+  test(`a result ${whose} that finds no room ends the run with that code`, async () => {
+    const { agent, model } = testAgent([[...events, { type: 'finish', reason: 'stop' }], say('Hello')])
+    const hold = () => {
+      throw new CountersignError('too-many-runs', 'Full.')
+    }
+    const ended = await collect(agent, input([user('Hi')]), { hold })
+    expect(last(ended)).toMatchObject({ type: 'RUN_ERROR', code: 'too-many-runs', message: 'Full.' })
+    expect(model.requests).toHaveLength(1)
+  })
+
 test('what readers of a run were sent and did not take counts in their share', async () => {
   const limits = { runBytes: { perOwner: 1_000_000, total: 10_000_000 } }
   const { agent } = testAgent(() => say('x'.repeat(400_000)), { threads: memoryThreads(), limits })
@@ -304,6 +350,69 @@ test('what readers of a run were sent and did not take counts in their share', a
   await expect((await rejoin()).text()).rejects.toThrow('Too many runs are open')
   await unread?.cancel()
   expect(await (await rejoin()).text()).toContain('RUN_FINISHED')
+})
+
+test('a reader that leaves while it reads gives its share back', async () => {
+  const model: Model = {
+    id: 'in two batches',
+    async *stream() {
+      yield { type: 'text-delta', delta: 'a' }
+      await passMacrotasks(5)
+      yield* say('x'.repeat(300_000))
+    },
+  }
+  const { agent } = testAgent([], { model, limits: { runBytes: { perOwner: 1_000_000, total: 10_000_000 } } })
+  const post = () => {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify(input([user('Hi')]))
+    const request = new Request('http://localhost/', { method: 'POST', headers, body })
+    return handleChat(agent, request, { context: { subject: 'leaving' } })
+  }
+  for (let at = 0; at < 3; at++) {
+    const reader = (await post()).body?.getReader()
+    await passMacrotasks(30)
+    const reading = reader?.read()
+    await reader?.cancel()
+    await reading
+    await passMacrotasks(30)
+  }
+  expect(await (await post()).text()).toContain('RUN_FINISHED')
+})
+
+test('a client that goes away is noticed, also once its request has been collected', async () => {
+  let isStopped = false
+  const model: Model = {
+    id: 'stopped',
+    async *stream(_, { signal }) {
+      yield { type: 'text-delta', delta: 'a' }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      isStopped = true
+    },
+  }
+  const limits = { runBytes: { perOwner: 800_000, total: 10_000_000 } }
+  const { agent } = testAgent([], { model, threads: memoryThreads(), limits })
+  const context = { subject: 'going away' }
+  const body = JSON.stringify(input([user('x'.repeat(100_000))]))
+  const send = (method: 'GET' | 'POST', signal: AbortSignal | null = null) => {
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/?threadId=thread', { method, headers, signal })
+    return method === 'GET'
+      ? threadResponse(agent, request, { context })
+      : handleChat(agent, new Request(request, { body, signal }), { context })
+  }
+  const gone = new AbortController()
+  const run = await send('POST', gone.signal)
+  const reply = await send('GET', gone.signal)
+  await run.body?.getReader().read()
+  await passMacrotasks(5)
+  collectGarbage()
+  gone.abort()
+  await passMacrotasks(20)
+  expect(isStopped).toBe(true)
+  // It would have no room beside the other.
+  const replies = [await send('GET'), await send('GET'), await send('GET'), await send('GET'), reply]
+  expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 429, 200])
+  for (const { body } of replies) await body?.cancel()
 })
 
 test('a person whose open runs take all of their share still loads conversations: runs and replies count apart', async () => {

@@ -1,4 +1,4 @@
-import type { AGUIEvent, RunAgentInput } from '@countersign/core'
+import { type AGUIEvent, CountersignError, type RunAgentInput } from '@countersign/core'
 import {
   type Agent,
   type AgentOptions,
@@ -55,6 +55,11 @@ function live(agent: Agent, given: RunAgentInput = input([user('go')]), options:
       look()
     })
   return { answers, events, done, asked }
+}
+
+/** No room for any result. */
+const noRoom = () => {
+  throw new CountersignError('too-many-runs', 'Full.')
 }
 
 const yes = (asked: Asked) => answer(asked, { approved: true })
@@ -544,6 +549,48 @@ test('a model that fails while a person decides ends the run; the question stays
   const [asked] = requests(run.events)
   await collect(agent, input(fold(given.messages, run.events), { resume: [yes(at([asked as Asked], 0))] }))
   expect(send.runs).toHaveLength(1)
+})
+
+test('a result without room ends a run that was resumed; the other question stays good for a later request', async () => {
+  const send = counted('send', gated)
+  const turn = call(['c1', 'send', { n: 1 }], ['c2', 'send', { n: 2 }])
+  const { agent } = testAgent([turn, say('both')], { tools: [send.tool] })
+  const given = input([user('go')])
+  const first = await collect(agent, given)
+  const history = fold(given.messages, first)
+  const run = live(agent, input(history), { hold: noRoom })
+  const [one, two] = await run.asked(2)
+  await run.answers.put(yes(at([one as Asked], 0)))
+  await run.done
+  expect(last(run.events)).toMatchObject({ type: 'RUN_ERROR', code: 'too-many-runs', message: 'Full.' })
+  const resume = [one, two].map((asked) => yes(asked as Asked))
+  const after = await collect(agent, input(history, { resume }))
+  expect(results(after).map(({ content }) => content)).toEqual([{ done: 'send' }, { done: 'send' }])
+  expect(send.runs).toEqual([{ n: 1 }, { n: 2 }])
+})
+
+test('a result without room ends its run once the other calls have ended, and theirs are sent', async () => {
+  let end = () => {}
+  const slow = counted('slow', {
+    ...gated,
+    execute: () =>
+      new Promise((resolve) => {
+        end = () => resolve('slow')
+      }),
+  })
+  const send = counted('send', gated)
+  const turn = call(['c1', 'send', {}], ['c2', 'slow', {}])
+  const { agent } = testAgent([turn, say('both')], { tools: [send.tool, slow.tool] })
+  const given = input([user('go')])
+  const first = await collect(agent, given)
+  const resume = requests(first).map((asked) => yes(asked))
+  const hold = ({ toolCallId }: { readonly toolCallId: string }) => {
+    if (toolCallId === 'c1') setTimeout(end)
+    if (toolCallId === 'c1') noRoom()
+  }
+  const ended = await collect(agent, input(fold(given.messages, first), { resume }), { hold })
+  expect(results(ended).map(({ id }) => id)).toEqual(['c2'])
+  expect(last(ended)).toMatchObject({ type: 'RUN_ERROR', code: 'too-many-runs' })
 })
 
 test('the audit trail names the door: live', async () => {

@@ -25,7 +25,7 @@ import type { AiSdkMessage, AiSdkTool } from '../message.js'
 import { createAiSdkWriter } from '../writer.js'
 import { inputFor, readFrom } from './request.js'
 import { eventsOf as storedEvents } from './stored-events.js'
-import { replyId } from './thread.js'
+import { lackedBy, replyId } from './thread.js'
 
 /** Headers of a UI message stream, as the AI SDK sends them. */
 const HEADERS = { ...SSE_HEADERS, 'x-vercel-ai-ui-message-stream': 'v1' } as const
@@ -63,10 +63,12 @@ export async function handleAiSdkChat(
     const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
     const given = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
-    const { events, messages, input } = await startRun(agent, given, options, request.signal)
-    const messageId = agent.threads ? replyId(messages) : undefined
-    const { runId } = input
-    return toResponse(eventsOf(events), { continued, keepAlive, messageId, runId }, request.signal)
+    const lacked = (stored: readonly Message[]) => lackedBy(continued, stored)
+    const run = await startRun(agent, given, options, request.signal, { lacked })
+    const messageId = agent.threads ? replyId(run.messages) : undefined
+    const { runId } = run.input
+    const own = { continued, keepAlive, messageId, runId, before: run.again }
+    return toResponse(eventsOf(run.events), own, request)
   } catch (error) {
     const { body, ...init } = rejection(agent, error, request.signal)
     return new Response(body, init)
@@ -102,7 +104,8 @@ function eventsOf(batches: AsyncIterator<readonly LoggedEvent[]>): AsyncIterable
  * URL that ends in `/<chat id>/stream`: with the reply from its beginning, as such clients expect it. 204 if nothing runs. Needs an agent
  * with `threads`, and `context.subject`.
  *
- * With `runId` and `after` in the query, as our `aiSdk({ resume: 'rest' })` sends them, it responds with the rest of that run.
+ * With `runId` and `after` in the query, as our `aiSdk({ resume: 'rest' })` sends them, it responds with the rest of that run. `before`: how many of
+ * the chunks that the client has were not the run's.
  *
  * @throws CountersignError `invalid-option`
  *
@@ -120,7 +123,8 @@ export async function resumeAiSdkChat(
     if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
     const query = queryOf(request.url)
     const threadId = chatIdIn(request.url, agent)
-    const after = /^\d{1,9}$/.exec(query.get('after') ?? '')?.[0]
+    const count = (name: string) => /^\d{1,9}$/.exec(query.get(name) ?? '')?.[0]
+    const after = count('after')
     const key = { owner: context?.subject ?? null, threadId }
     const thread = agent.threads && (await readThread(agent.threads, key))
     const { messages = [], run } = thread ?? {}
@@ -134,11 +138,12 @@ export async function resumeAiSdkChat(
     if (rest === undefined || runId === undefined)
       return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
     const messageId = replyId(messages)
+    const skipped = Math.max(0, Number(after) - Number(count('before') ?? 0))
     const options =
       after === undefined
         ? { keepAlive, messageId, runId, before }
-        : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: Number(after) }
-    return toResponse(eventsOf(rest), options, request.signal)
+        : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: skipped }
+    return toResponse(eventsOf(rest), options, request)
   } catch (error) {
     void rest?.return?.()
     const { body, ...init } = rejection(agent, error, request.signal, 'GET')
@@ -180,7 +185,7 @@ export function toAiSdkResponse(
 ): Response {
   checkOptions('toAiSdkResponse', options, { continued: routeRules.context, keepAlive: routeRules.keepAlive })
   const { continued, keepAlive = KEEP_ALIVE_MS } = options
-  return toResponse(events, { continued, keepAlive }, gone)
+  return toResponse(events, { continued, keepAlive }, gone && { signal: gone })
 }
 
 interface StreamOptions extends AiSdkResponseOptions {
@@ -188,22 +193,29 @@ interface StreamOptions extends AiSdkResponseOptions {
   readonly messageId?: string | undefined
   /** Named in a header, so that our own client can ask for the rest of the run. */
   readonly runId?: string | undefined
-  /** What the reply had before the run. */
+  /** What the reply had before the run, and its reader lacks. */
   readonly before?: readonly Message[] | undefined
   /** How many chunks of the run are left out: the client has them. */
   readonly skip?: number | undefined
 }
 
-function toResponse(events: AsyncIterable<AGUIEvent>, options: StreamOptions, gone?: AbortSignal): Response {
-  const frames = chunkFrames(events[Symbol.asyncIterator](), options)
+function toResponse(
+  events: AsyncIterable<AGUIEvent>,
+  options: StreamOptions,
+  request: { readonly signal: AbortSignal } | undefined,
+): Response {
+  const gone = request?.signal
+  const { frames, sent } = chunkFrames(events[Symbol.asyncIterator](), options)
   const { runId } = options
   // The id is whatever its client made it, and a header takes only Latin-1.
-  const headers = { ...HEADERS, ...(runId !== undefined && { [RUN_ID_HEADER]: encodeURIComponent(runId) }) }
+  const rest = runId !== undefined && `${encodeURIComponent(runId)}${sent > 0 ? `&before=${sent}` : ''}`
+  const headers = { ...HEADERS, ...(rest && { [RUN_ID_HEADER]: rest }) }
   if (gone?.aborted) frames.cancel()
   else gone?.addEventListener('abort', frames.cancel, { once: true })
-  return new Response(sseBody(frames), { headers })
+  return new Response(sseBody(frames, request), { headers })
 }
 
+/** `sent`: how many chunks come before those of the run. */
 function chunkFrames(
   events: AsyncIterator<AGUIEvent>,
   {
@@ -213,12 +225,15 @@ function chunkFrames(
     before = [],
     skip = 0,
   }: StreamOptions,
-): SseFrames {
+): { readonly frames: SseFrames; readonly sent: number } {
   const write = createAiSdkWriter({ messageId, continued })
   const frameOf = (chunks: readonly AiSdkChunk[]) =>
     chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
   const start: AGUIEvent = { type: 'RUN_STARTED', threadId: '', runId: '' }
-  let first = before.length > 0 ? frameOf([start, ...storedEvents(before)].flatMap(write)) : ''
+  const early = before.length > 0 ? [start, ...storedEvents(before)].flatMap(write) : []
+  // The run ends the step that is open then.
+  const open = early.some(({ type }) => type === 'start-step') ? 1 : 0
+  let first = frameOf(early)
   let left = skip
   const frame = (event: AGUIEvent) => {
     const chunks = write(event)
@@ -227,5 +242,5 @@ function chunkFrames(
     first = ''
     return text
   }
-  return framesOf(events, frame, keepAlive, 'data: [DONE]\n\n')
+  return { frames: framesOf(events, frame, keepAlive, 'data: [DONE]\n\n'), sent: early.length + open }
 }

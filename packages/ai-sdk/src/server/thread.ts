@@ -30,6 +30,25 @@ export function replyId(messages: readonly Pick<Message, 'id' | 'role'>[]): stri
   return `reply_${messages.findLast(({ role }) => role === 'user')?.id ?? ''}`
 }
 
+/**
+ * What a page lacks of a stored reply because a response was lost: results of calls that wait for theirs on the page, and everything behind
+ * these calls.
+ */
+export function lackedBy(continued: AiSdkMessage | undefined, messages: readonly Message[]): Message[] {
+  const reply = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
+  const calls = (continued?.parts ?? []).filter(isToolPart)
+  const waiting = new Set(
+    calls.filter(({ state }) => state === 'approval-responded').map(({ toolCallId }) => toolCallId),
+  )
+  const isLacked = (message: Message) => message.role === 'tool' && waiting.has(message.toolCallId)
+  const first = reply.findIndex(isLacked)
+  if (first < 0) return []
+  const shown = new Set(calls.map(({ toolCallId }) => toolCallId))
+  return reply
+    .slice(first)
+    .filter((message) => message.role !== 'tool' || isLacked(message) || !shown.has(message.toolCallId))
+}
+
 /** The AI SDK has one message for a whole reply: its messages become the steps of one. */
 function joined(messages: readonly UIMessage[]): UIMessage[] {
   let user = 0

@@ -95,6 +95,20 @@ export function holdMore(held: Held, size: number, { runBytes }: FullLimits): vo
 }
 
 /**
+ * Takes more room for each result of a run, twice: the run keeps it for the model, and its text waits for the reader. All of them take at
+ * most the share of one user. The first one always fits, or its run could never go on.
+ */
+export function holdResults(held: Held, limits: FullLimits): (result: { readonly content: unknown }) => void {
+  let taken = 0
+  return ({ content }) => {
+    const size = 2 * bytesHeldBy(content)
+    if (taken > 0 && taken + size > limits.runBytes.perOwner) throw tooManyRuns()
+    holdMore(held, size, limits)
+    taken += size
+  }
+}
+
+/**
  * Takes room for a reply. The largest one fits if its reader waits for no other.
  *
  * @throws CountersignError `too-many-runs`

@@ -64,7 +64,7 @@ export async function openReplay(
   const leave = () => {
     held.release()
     firstShare?.release()
-    unread.release()
+    unread.leave()
     quit?.()
     reading.abort()
     signal.removeEventListener('abort', leave)

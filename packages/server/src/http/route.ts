@@ -64,7 +64,8 @@ export async function respond(
       parseBody(await readText(request.body?.getReader(), arrival), arrival.limits),
   }
   const served = await answer(route, agent, incoming, options)
-  if ('next' in served) return new Response(sseBody(served), { headers: served.headers ?? SSE_HEADERS })
+  if ('next' in served)
+    return new Response(sseBody(served, request), { headers: served.headers ?? SSE_HEADERS })
   const { body, ...init } = served
   return new Response(body, init)
 }

@@ -1,11 +1,11 @@
-import type { EventOf, RunAgentInput } from '@countersign/core'
+import type { RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { OpenThread } from '../conversation/open-thread.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
 import { type Holder, ownerOf, type RunContext, runKey } from '../scope/run-context.js'
-import { bytesHeldBy, type Held, holdMore, takeEarlyAnswer } from './quota.js'
+import { type Held, holdResults, takeEarlyAnswer } from './quota.js'
 import { runReaders } from './readers.js'
 import { batchSize, UnreadBatch } from './unread.js'
 
@@ -57,9 +57,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const delivered = new Promise<void>((resolve) => {
     deliver = resolve
   })
-  // The run keeps a result for the model, and its text waits for the reader.
-  const hold = ({ content }: EventOf<'TOOL_CALL_RESULT'>) =>
-    holdMore(held, 2 * bytesHeldBy(content), agent.limits)
+  const hold = holdResults(held, agent.limits)
   const known = { context, disconnected: stopping.signal, thread, delivered, hold }
   const run = agent.run(input, { ...known, answers })
   let began = false
@@ -111,7 +109,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       return next
     },
     async return() {
-      unread.release()
+      unread.leave()
       // The server has taken what the request brought, so it is carried out like that of a reader who leaves later.
       if (!began && goOnFor > 0 && kept && isNews(input, thread)) void events.next()
       // First, so that a read which comes meanwhile does not start the run.

@@ -116,15 +116,34 @@ export function piecesOf(
   }
 }
 
-/** The same frames as the body of a response. */
-export function sseBody(frames: SseFrames): ReadableStream<Uint8Array> {
+/** Requests whose responses are read: Node no longer aborts the signal of a request that was collected. */
+const open = new Set<object>()
+
+/** The same frames as the body of the response to a request, which is kept until then. */
+export function sseBody(
+  frames: SseFrames,
+  request: { readonly signal: AbortSignal } | undefined,
+): ReadableStream<Uint8Array> {
   const utf8 = new TextEncoder()
+  const done = () => void (request && open.delete(request))
+  if (request && !request.signal.aborted) {
+    open.add(request)
+    request.signal.addEventListener('abort', done, { once: true })
+  }
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const frame = await frames.next()
+      let frame: string | undefined
+      try {
+        frame = await frames.next()
+      } finally {
+        if (frame === undefined) done()
+      }
       if (frame === undefined) controller.close()
       else controller.enqueue(utf8.encode(frame))
     },
-    cancel: () => frames.cancel(),
+    cancel() {
+      done()
+      frames.cancel()
+    },
   })
 }

@@ -15,16 +15,20 @@ export interface StartedRun {
   readonly input: RunAgentInput
   /** The stored conversation with what the request added, where the agent has threads. */
   readonly messages: readonly Message[]
+  /** Those that its reader is sent first. */
+  readonly again: readonly Message[]
   /** In batches. */
   readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
 }
 
-/** What a transport adds that has more than one request. */
+/** What a transport adds. */
 interface Connection {
   /** Who holds the run. Default: the context's subject. */
   readonly holder?: Holder | undefined
   /** Stops the run now, also while it waits for its conversation. */
   readonly stopped?: AbortSignal | undefined
+  /** Which stored messages its reader is sent first, because it lacks them: they count twice. */
+  readonly lacked?: ((messages: readonly Message[]) => readonly Message[]) | undefined
 }
 
 /**
@@ -38,7 +42,7 @@ export async function startRun(
   given: RunAgentInput,
   { context, prepare, live = false, goOnFor = 0, waitUntil }: ChatOptions,
   gone: AbortSignal,
-  { holder = subjectOf(context), stopped }: Connection = {},
+  { holder = subjectOf(context), stopped, lacked = () => [] }: Connection = {},
 ): Promise<StartedRun> {
   let held = takeRun(ownerOf(holder), agent.limits, given)
   const left = abortLater(gone, goOnFor)
@@ -55,13 +59,14 @@ export async function startRun(
     stopped?.addEventListener('abort', cancel)
     const opened = whileOpening(holder && runKey(holder, input.threadId, input.runId), cancel)
     thread = await agent.openThread(input, context, anySignal([left.signal, opening.signal])).finally(opened)
-    if (thread) holdMore(held, bytesHeldBy(thread.messages), agent.limits)
+    const again = thread ? lacked(thread.messages) : []
+    if (thread) holdMore(held, bytesHeldBy(thread.messages) + bytesHeldBy(again), agent.limits)
     const served = serveRun(agent, input, { context, holder, live, goOnFor, held, thread, stopped })
     notify(
       () => waitUntil?.(served.delivered),
       (error) => agent.warn('waitUntil failed: the platform may end the run with its response.', error),
     )
-    return { input, messages: thread?.messages ?? input.messages, events: served.events }
+    return { input, messages: thread?.messages ?? input.messages, again, events: served.events }
   } catch (error) {
     held.release()
     await thread?.close().catch(() => {})

@@ -13,6 +13,7 @@ export function batchSize(batch: readonly LoggedEvent[]): number {
 /** The batch that a reader was given last. A stalled reader never takes it, so a long one counts in its owner's share of replies. */
 export class UnreadBatch {
   #held: Held | undefined
+  #left = false
 
   constructor(
     private readonly owner: QuotaOwner,
@@ -26,6 +27,8 @@ export class UnreadBatch {
    */
   count(batch: readonly LoggedEvent[]): void {
     this.release()
+    // It has left while this batch was on its way.
+    if (this.#left) return
     const size = batchSize(batch)
     if (size > LONG_BATCH) this.#held = takeReply(this.owner, size, this.limits)
   }
@@ -33,5 +36,11 @@ export class UnreadBatch {
   release(): void {
     this.#held?.release()
     this.#held = undefined
+  }
+
+  /** The reader has gone: nothing counts from now on. */
+  leave(): void {
+    this.#left = true
+    this.release()
   }
 }

@@ -13,6 +13,7 @@ import { type ReadHistory, readHistory } from '../answers/records.js'
 import { settleVerdicts } from '../answers/settle.js'
 import { type VerifiedVerdict, verifyAnswers } from '../answers/verify.js'
 import { unlessLeft } from '../encoding/hooks.js'
+import { anySignal } from '../encoding/signals.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import { type Forwarded, type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
@@ -30,8 +31,8 @@ export interface Resumed extends ForwardedHistory {
   readonly clientCalls: readonly string[]
   /** The request brought answers, but none changed this conversation: each was late, or a repeat. */
   readonly hadNoEffect: boolean
-  /** The error of a tool that ends the run when it throws. */
-  readonly error?: CountersignError | undefined
+  /** What ends the run: a tool that threw such an error, or a result that could not be sent. */
+  readonly error?: unknown
   /** An answer could not be carried out now, and approval is not requested again: the model can't be called. */
   readonly unsettled?: CountersignError | undefined
 }
@@ -53,7 +54,7 @@ export async function resumeConversation(
   const answers = [...readAnswers(resume, read.sites, scope.context), ...projected]
   const { verdicts, refusals } = await verifyAnswers(scope, answers, read.issued)
   const progress = new Progress(scope, read)
-  for (const message of read.corrected) await emitResult(scope, message)
+  for (const message of read.corrected) await progress.send(message)
   for (const refusal of refusals) await progress.take(refusal)
   // Of two answers about one call, that to the request which the call names counts: the other request was replaced, or has replaced it.
   const isNamed = ({ approvalId, site }: VerifiedVerdict) => approvalId === approvalIdOf(site)
@@ -78,7 +79,10 @@ class Progress {
   readonly #open: ApprovalRequest[] = []
   readonly #clientCalls: string[] = []
   readonly #forwarded = new Map<ToolCall, Forwarded>()
-  #error: CountersignError | undefined
+  readonly #failed = new AbortController()
+  /** Ends the wait for the user over a live channel. */
+  readonly #waitSignal: AbortSignal
+  #error: unknown
   #unsettled: CountersignError | undefined
 
   constructor(
@@ -86,6 +90,7 @@ class Progress {
     private readonly read: ReadHistory,
   ) {
     this.#callIds = new Set(read.sites.map(({ call }) => call.id))
+    this.#waitSignal = anySignal([scope.stop, this.#failed.signal])
   }
 
   /** Reports what became of a call. A refused answer leaves its call to {@link closeAbandoned}. */
@@ -115,8 +120,7 @@ class Progress {
         return this.#reopen({ ...outcome, kind: 'open', isAnothers: false }, undefined)
       case 'threw':
         this.#settled.add(outcome.site)
-        this.#error ??= outcome.error
-        return
+        return this.#fail(outcome.error)
       case 'refused':
         return
       default:
@@ -168,7 +172,7 @@ class Progress {
 
   async #reopen(open: Extract<CallOutcome, { kind: 'open' }>, refusal: Refusal | undefined): Promise<void> {
     const { site, request, isAnothers } = open
-    const { answers, stop } = this.scope
+    const { answers } = this.scope
     // The user has answered and now waits for the model: approval is not requested again.
     if (refusal?.effect === 'open' && (refusal.code === 'call-running' || site.superseded)) {
       this.#unsettled ??= new CountersignError(refusal.code, refusal.message)
@@ -183,7 +187,8 @@ class Progress {
     // With a live channel, the run waits for the user's own approval request; any other ends the run.
     if (answers === undefined || isAnothers) return this.take(open)
     const { messages, issued } = this.read
-    const waiting = awaitAnswer(this.scope, answers, { site, request, issued, waitSignal: stop }, messages)
+    const asked = { site, request, issued, waitSignal: this.#waitSignal }
+    const waiting = awaitAnswer(this.scope, answers, asked, messages)
     const ended = waiting.then((outcome) => this.take(outcome))
     // Errors are thrown once all are awaited; without this they would be unhandled until then.
     ended.catch(() => {})
@@ -214,6 +219,19 @@ class Progress {
     } else {
       this.#results.set(call, message)
     }
-    await emitResult(this.scope, message)
+    await this.send(message)
+  }
+
+  /** A result that can't be sent ends the run, once everything that has begun has ended; at once if the run has been stopped. */
+  async send(message: ToolMessage): Promise<void> {
+    await emitResult(this.scope, message).catch((error: unknown) => {
+      if (this.scope.stop.aborted) throw error
+      this.#fail(error)
+    })
+  }
+
+  #fail(error: unknown): void {
+    this.#error ??= error
+    this.#failed.abort()
   }
 }

@@ -42,6 +42,7 @@ const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'thread-unknown',
   'tool-failed',
   'tool-not-found',
+  'too-many-runs',
   'toolkit-required',
   'unreconciled-history',
 ])

@@ -80,7 +80,10 @@ export class StepWork {
     const own = { decided, provider: provider && { [providerOf(settings.model)]: provider } }
     const message = resultMessage(settings.generateId(), toolCallId, outcome, own)
     this.results.set(toolCallId, message)
-    await emitResult(this.scope, message)
+    await emitResult(this.scope, message).catch((error: unknown) => {
+      this.results.delete(toolCallId)
+      this.fail(error)
+    })
   }
 
   async done(): Promise<void> {

@@ -128,9 +128,9 @@ class Step {
     await this.#work.done()
     if (this.#ending(this.#scope.stop.aborted, this.#work.failure).kind === 'finished')
       await this.#work.handOut()
-    const { results, asked, clientCalls, forwarded, failure } = this.#work
+    const { results, asked, clientCalls, forwarded } = this.#work
     const stopped = this.#scope.stop.aborted
-    if (failure === undefined || stopped) await this.#abandonOpenCalls()
+    if (this.#work.failure === undefined || stopped) await this.#abandonOpenCalls()
     return {
       messages: this.#writer.messages(),
       results: [...results.values()],
@@ -139,7 +139,7 @@ class Step {
       forwarded,
       metadata: this.#metadata,
       output,
-      ending: this.#ending(stopped, failure),
+      ending: this.#ending(stopped, this.#work.failure),
     }
   }
 
