@@ -62,11 +62,15 @@ export function createStepReader(
   let owned: Sizes = new WeakMap()
   /** Open steps whose metadata has changed since it was sent. */
   const changed = new Set<Step>()
+  /** How many parts of layouts may be sent again: a stream that changes a long one with each chunk would take quadratic time. */
+  let credit = 0
   const before = continued ? stepsOf(continued) : []
   let number = Math.max(before.length - 1, 0)
   let step: Step | undefined
   /** Earlier steps with a text that is open: of two streams that were merged, one goes on when a step of the other ends. */
   const goingOn = new Set<Step>()
+  /** Those of them whose text nothing has interrupted yet. */
+  const whole = new Set<Step>()
   /** Whether there is something before the first `step-start`. */
   let hasStepZero = layoutOf(before[0] ?? [], isOwnMessage).length > 0
   const texts = new Map<string, Text>()
@@ -172,6 +176,7 @@ export function createStepReader(
 
   function endStep(owner: Step): void {
     goingOn.delete(owner)
+    whole.delete(owner)
     for (const text of owner.queue) text.isDone = true
     advance(owner)
     if (!owner.isOpen) return
@@ -293,8 +298,10 @@ export function createStepReader(
         id = named
     },
     beginStep(): void {
-      if (step && step.queue.length > 0) goingOn.add(step)
-      else if (step) endStep(step)
+      if (step && step.queue.length > 0) {
+        goingOn.add(step)
+        whole.add(step)
+      } else if (step) endStep(step)
       if (number === 0 && step) hasStepZero = step.layout.length > 0
       step = undefined
       number++
@@ -319,7 +326,9 @@ export function createStepReader(
     },
     /** A result follows: an open text will continue after it. */
     interrupt(): void {
-      for (const owner of [...goingOn, step]) if (owner && owner.queue.length > 0) owner.isMixed = true
+      if (step && step.queue.length > 0) step.isMixed = true
+      for (const owner of whole) owner.isMixed = true
+      whole.clear()
     },
     readText,
     readReasoning,
@@ -331,9 +340,16 @@ export function createStepReader(
       if (step?.isOpen) changed.add(step)
       else hasUnsentMetadata = true
     },
-    /** Sends what has changed since. */
-    describe(): void {
-      for (const owner of changed) describe(owner)
+    /** A chunk was read: sends what has changed since, unless `hasMore` or its metadata is too long for that few chunks. */
+    describe(hasMore: boolean): void {
+      credit += CREDIT
+      if (hasMore) return
+      for (const owner of changed) {
+        const { length } = owner.layout
+        if (length > Math.max(SHORT, credit)) continue
+        credit -= length
+        describe(owner)
+      }
     },
     end(): void {
       if (hasUnsentMetadata) open()
@@ -341,6 +357,12 @@ export function createStepReader(
     },
   }
 }
+
+/** Parts of layouts that each chunk allows to send again. */
+const CREDIT = 4
+
+/** A layout of so many parts is always sent again. */
+const SHORT = 64
 
 type Sizes = WeakMap<object, number>
 

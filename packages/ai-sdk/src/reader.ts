@@ -46,7 +46,7 @@ export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOpt
   const calls = createCallReader(emit, () => `${runId}/result-${++results}`, message, continued)
 
   function take(hasMore = false): readonly AGUIEvent[] {
-    if (!hasMore) message.describe()
+    message.describe(hasMore)
     const events = out
     out = []
     return events
