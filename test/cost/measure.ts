@@ -4,6 +4,9 @@ export const GROWTH = 2.2
 /** How many times the cost of `JSON.parse` of the same bytes an input may cost. */
 export const TIMES_JSON_PARSE = 20
 
+/** The same for an adapter on the page, which makes several events and parts of each small item. */
+export const TIMES_ADAPTED = 120
+
 /** Milliseconds of processor time that `work` took, in all threads of this process. What other processes do does not count. */
 export async function cpuOf(work: () => unknown): Promise<number> {
   const before = process.cpuUsage()

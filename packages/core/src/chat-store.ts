@@ -90,6 +90,7 @@ export class ChatStore {
   #publishing = false
   #again = false
   readonly #after: (() => void)[] = []
+  #drained = 0
   /** Swapped with `state.changed`, so that each round of notifications has a list of its own. */
   #told: ChatState['changed'] = []
 
@@ -216,7 +217,12 @@ export class ChatStore {
   }
 
   #drain(): void {
-    for (let next = this.#after.shift(); next; next = this.#after.shift()) this.#call(next)
+    // Not `shift`, which moves all that follow. A callback may drain the rest.
+    for (let next = this.#after[this.#drained]; next; next = this.#after[this.#drained]) {
+      this.#drained++
+      this.#call(next)
+    }
+    this.#after.length = this.#drained = 0
   }
 
   readonly #call = (listener: () => void): void => {
