@@ -96,6 +96,7 @@ async function after(): Promise<{ agent: Agent; routes: Routes }> {
     description: 'Deletes one file.',
     input: z.object({ path: z.string() }),
     needsApproval: true,
+    message: 'It cannot be restored.',
     execute: ({ path }) => given.removeFile(path),
   })
   const block = blockWith(page, 'handleAiSdkChat(')
@@ -105,10 +106,12 @@ async function after(): Promise<{ agent: Agent; routes: Routes }> {
 }
 
 /** Shows an approval request, as a tool UI does. */
-function ToolCall({ toolName, argsText, approval, respondToApproval }: ToolCallMessagePartProps) {
-  if (!approval || approval.approved !== undefined) return <p>{toolName}</p>
+function ToolCall({ toolName, argsText, approval, respondToApproval, isError }: ToolCallMessagePartProps) {
+  if (!approval || approval.approved !== undefined)
+    return <p>{isError ? `${toolName}: not done` : toolName}</p>
   return (
     <fieldset>
+      <legend>{approval.prompt}</legend>
       <pre>{argsText}</pre>
       <button type="button" onClick={() => respondToApproval({ approved: true })}>
         Approve
@@ -259,6 +262,19 @@ test('components of assistant-ui over our client deny a call, and nothing runs',
   await screen.findByText('It is gone.')
   expect(removed).toEqual([])
 })
+
+test.each(['useChatRuntime(', 'useExternalStoreRuntime('])(
+  'components of assistant-ui show the message of a request, and a denied call as not done: %s',
+  async (runtime) => {
+    serve((await after()).routes)
+    const Chat = await chatWith(runtime)
+    render(<Chat threadId="thread-5" />)
+    await say('Delete the draft.')
+    await screen.findByText('It cannot be restored.')
+    await click('Deny')
+    await screen.findByText('delete_file: not done')
+  },
+)
 
 test('components of assistant-ui over our client say that an answer was refused', async () => {
   const { routes } = await after()

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { scriptedModel } from '@countersign/server'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { blockWith, folder, given, load, removed } from './migration.js'
 
@@ -78,3 +79,38 @@ test.each([
     for (const text of asked) expect(text).toContain('"path": "draft.txt"')
   },
 )
+
+test('the page of CopilotKit sends an answer to the request that was shown, also if another is shown meanwhile', async () => {
+  removed.length = 0
+  const dialogs: ((approved: boolean) => void)[] = []
+  const two = scriptedModel(({ messages }) =>
+    messages.at(-1)?.role === 'tool'
+      ? [{ type: 'finish', reason: 'stop' }]
+      : [
+          { type: 'tool-call', id: '1', name: 'delete_file', arguments: '{"path":"draft.txt"}' },
+          { type: 'tool-call', id: '2', name: 'delete_file', arguments: '{"path":"report.txt"}' },
+          { type: 'finish', reason: 'tool_calls' },
+        ],
+  )
+  const both = {
+    ...things,
+    model: two,
+    askPerson: () => new Promise<boolean>((resolve) => dialogs.push(resolve)),
+  }
+  const { POST } = await load(blockWith(copilotKit, 'needsApproval'), both, route)
+  vi.stubGlobal('fetch', (url: string, init: RequestInit) =>
+    POST(new Request(new URL(url, 'http://localhost'), init)),
+  )
+  const { client } = await load(blockWith(copilotKit, 'new ChatClient('), both, 'export { client }')
+  await client.sendMessage('Delete both.')
+  // closed elsewhere, such as in another tab
+  await client.addToolApprovalResponse({
+    id: client.getSnapshot().pendingApprovals[0].approval.id,
+    cancel: true,
+  })
+  await vi.waitFor(() => expect(dialogs).toHaveLength(2))
+  dialogs[0]?.(true)
+  dialogs[1]?.(false)
+  await vi.waitFor(() => expect(client.getSnapshot().status).toBe('ready'))
+  expect(removed).toEqual([])
+})
