@@ -62,6 +62,19 @@ test('a client that forgets an answer is found out, and its timeline can be play
   expect(printFailure(failure)).toContain(invariants.consistent)
 })
 
+test('what a listener sends while a retry starts client tools is followed by no other request (seed 714614864)', async () => {
+  const model = {
+    ...randomModel(() => 0),
+    stages: [['gated-client', 'client']],
+    mode: 'queue',
+    deviations: 12,
+    microtasks: 10,
+  }
+  const decisions = [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 5, 4, 4]
+  const { violations } = await replay(client, model as never, decisions)
+  expect(violations).toEqual([])
+})
+
 test('each mutation is where it is said to be', () => {
   for (const { name, edits } of mutants)
     for (const { file, find, times = 1 } of edits) {

@@ -45,6 +45,11 @@ export const mutants = [
         put: '',
         times: 3,
       },
+      {
+        file: `${client}/client-tools.ts`,
+        find: 'if (context.signal.aborted) throw context.signal.reason',
+        put: '',
+      },
     ],
   },
   {

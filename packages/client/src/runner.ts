@@ -119,7 +119,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
   function sendQueued(): void {
     const [item] = state.queue
-    if (!item || paused || !mayGo(item)) return
+    if (!item || run || paused || !mayGo(item)) return
     store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       // What another page has sent meanwhile is in the conversation.
