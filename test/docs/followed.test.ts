@@ -1,5 +1,8 @@
 // What a reader who follows a page needs, and ends with.
-import { expect, test } from 'vitest'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createAgent, memoryThreads, scriptedModel } from '@countersign/server'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { blocksOf, readPage, writtenPages } from './markdown.js'
 
 const guides = writtenPages().filter((page) => page.startsWith('docs/'))
@@ -134,4 +137,21 @@ test('an example that asks the question of an MCP server lets the user decline i
   expect(examples.length).toBeGreaterThan(0)
   const forced = examples.filter(({ code }) => !code.includes("action: 'decline'"))
   expect(forced.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('the Nuxt route that the page fetches returns an object for a new conversation too: useFetch warns of an empty response', async () => {
+  const route = 'examples/apps/nuxt/server/api/thread/[threadId].get.ts'
+  const { code = '' } = blocksOf('docs/nuxt.md').find(({ file }) => file === route) ?? {}
+  const parent = join(import.meta.dirname, '../../.verify')
+  mkdirSync(parent, { recursive: true })
+  const folder = mkdtempSync(join(parent, 'nuxt-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, 'route.ts'), code)
+  const agent = createAgent({ model: scriptedModel(() => []), tools: [], threads: memoryThreads() })
+  vi.stubGlobal('defineEventHandler', (handler: unknown) => handler)
+  vi.stubGlobal('getRouterParam', () => 'new')
+  vi.stubGlobal('getAgent', () => agent)
+  vi.stubGlobal('userId', () => 'ann')
+  const { default: handler } = await import(join(folder, 'route.ts'))
+  expect(await handler({})).toEqual({})
 })
