@@ -1,5 +1,8 @@
 // What a reader who follows a page needs, and ends with.
-import { expect, test } from 'vitest'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createAgent, memoryThreads, scriptedModel } from '@countersign/server'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { blocksOf, readPage, writtenPages } from './markdown.js'
 
 const guides = writtenPages().filter((page) => page.startsWith('docs/'))
@@ -102,4 +105,53 @@ test('code that makes a pool of pg gives it to fromPg, which listens to its erro
   expect(used.map(({ page, line }) => `${page}:${line}`)).toEqual([])
   const deaf = pools.filter(({ code }) => !code.includes('fromPg(pool)'))
   expect(deaf.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('in every example, each button that answers a request ignores the second click of a double click, which nobody meant for the request that moves up', () => {
+  /** Code that answers more often than it looks at a click, each with the reason. */
+  const others = {
+    "'@ai-sdk/react'": 'a page before its migration',
+    onRespondToToolApproval: 'assistant-ui makes the buttons, and does not tell how they were clicked',
+    'const onclick = (event: MouseEvent) => event.detail < 2 && act()': 'one function makes every button',
+  }
+  const answering = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => /<button|\bbutton\(|click/i.test(code))
+    .filter(({ code }) => !Object.keys(others).some((other) => code.includes(other)))
+    .map(({ page, line, code }) => ({
+      place: `${page}:${line}`,
+      answers: code.match(/\baddToolApprovalResponses?\(/g)?.length ?? 0,
+      // of a button that answers, or of one that submits a form that does
+      looks: code.match(/event\.detail (?:< 2|> 1) && /g)?.length ?? 0,
+    }))
+    .filter(({ answers }) => answers > 0)
+  expect(answering.length).toBeGreaterThan(20)
+  const careless = answering.filter(({ answers, looks }) => looks < answers)
+  expect(careless.map(({ place }) => place)).toEqual([])
+})
+
+test('an example that asks the question of an MCP server lets the user decline it', () => {
+  const examples = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('elicit:'))
+  expect(examples.length).toBeGreaterThan(0)
+  const forced = examples.filter(({ code }) => !code.includes("action: 'decline'"))
+  expect(forced.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('the Nuxt route that the page fetches returns an object for a new conversation too: useFetch warns of an empty response', async () => {
+  const route = 'examples/apps/nuxt/server/api/thread/[threadId].get.ts'
+  const { code = '' } = blocksOf('docs/nuxt.md').find(({ file }) => file === route) ?? {}
+  const parent = join(import.meta.dirname, '../../.verify')
+  mkdirSync(parent, { recursive: true })
+  const folder = mkdtempSync(join(parent, 'nuxt-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, 'route.ts'), code)
+  const agent = createAgent({ model: scriptedModel(() => []), tools: [], threads: memoryThreads() })
+  vi.stubGlobal('defineEventHandler', (handler: unknown) => handler)
+  vi.stubGlobal('getRouterParam', () => 'new')
+  vi.stubGlobal('getAgent', () => agent)
+  vi.stubGlobal('userId', () => 'ann')
+  const { default: handler } = await import(join(folder, 'route.ts'))
+  expect(await handler({})).toEqual({})
 })

@@ -40,7 +40,7 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
               key={option}
               type="button"
               disabled={disabled}
-              onClick={() => addToolApprovalResponse(response)}
+              onClick={(event) => event.detail < 2 && addToolApprovalResponse(response)}
             >
               {label}
             </button>
@@ -59,7 +59,11 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
                 defaultValue={Object(edit.input).count}
                 aria-label="Count"
               />
-              <button type="submit" disabled={edit.disabled}>
+              <button
+                type="submit"
+                disabled={edit.disabled}
+                onClick={(event) => event.detail > 1 && event.preventDefault()}
+              >
                 Approve This Count
               </button>
             </form>

@@ -48,7 +48,7 @@ export function Chat({ threadId, initialThread }: Given) {
               key={option}
               type="button"
               disabled={disabled}
-              onClick={() => addToolApprovalResponse(response)}
+              onClick={(event) => event.detail < 2 && addToolApprovalResponse(response)}
             >
               {label}
             </button>
@@ -67,7 +67,11 @@ export function Chat({ threadId, initialThread }: Given) {
                 defaultValue={Object(edit.input).count}
                 aria-label="Count"
               />
-              <button type="submit" disabled={edit.disabled}>
+              <button
+                type="submit"
+                disabled={edit.disabled}
+                onClick={(event) => event.detail > 1 && event.preventDefault()}
+              >
                 Approve This Count
               </button>
             </form>

@@ -20,7 +20,8 @@ function element(name: string, ...children: (string | Node)[]): HTMLElement {
 }
 
 function button(label: string, disabled: boolean, act: () => unknown): HTMLElement {
-  const made = Object.assign(document.createElement('button'), { disabled, onclick: act })
+  const onclick = (event: MouseEvent) => event.detail < 2 && act()
+  const made = Object.assign(document.createElement('button'), { disabled, onclick })
   made.append(label)
   return made
 }

@@ -3,5 +3,5 @@ import { loadThread } from '@countersign/server'
 /** A conversation, for the server's own rendering. */
 export default defineEventHandler(async (event) => {
   const threadId = getRouterParam(event, 'threadId') ?? ''
-  return (await loadThread(await getAgent(), { subject: await userId(event), threadId })) ?? null
+  return { initialThread: await loadThread(await getAgent(), { subject: await userId(event), threadId }) }
 })

@@ -68,7 +68,7 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
                 <button
                   type="button"
                   disabled={disabled}
-                  onClick={() => chat.addToolApprovalResponse(response)}
+                  onClick={(event) => event.detail < 2 && chat.addToolApprovalResponse(response)}
                 >
                   {label}
                 </button>
@@ -84,7 +84,11 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
                     value={Object(offered().input).count}
                     aria-label="Count"
                   />
-                  <button type="submit" disabled={offered().disabled}>
+                  <button
+                    type="submit"
+                    disabled={offered().disabled}
+                    onClick={(event) => event.detail > 1 && event.preventDefault()}
+                  >
                     Approve This Count
                   </button>
                 </form>
