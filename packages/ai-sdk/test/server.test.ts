@@ -310,3 +310,12 @@ const paid = {
 test('a call that has a signature is shown with its arguments, and its approval counts', async () => {
   expect(await payTwice(0, 0)).toEqual(paid)
 })
+
+test.each([undefined, 'rest'] as const)(
+  'wherever a reply breaks off, the page asks again and gets the rest, with its approval requests (resume: %s)',
+  async (resume) => {
+    const breaks = [1, 2, 3].flatMap((lost) => Array.from({ length: 9 }, (_, cut) => [lost, cut] as const))
+    for (const [lost, cut] of breaks)
+      expect([lost, cut, await payTwice(lost, cut, resume)]).toEqual([lost, cut, paid])
+  },
+)

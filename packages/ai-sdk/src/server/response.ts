@@ -63,7 +63,7 @@ export async function handleAiSdkChat(
     const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
     const given = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
-    const lacked = (stored: readonly Message[]) => lackedBy(continued, stored)
+    const lacked = (stored: readonly Message[]) => lackedBy(continued, given.messages.at(-1), stored)
     const run = await startRun(agent, given, options, request.signal, { lacked })
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
@@ -105,7 +105,7 @@ function eventsOf(batches: AsyncIterator<readonly LoggedEvent[]>): AsyncIterable
  * with `threads`, and `context.subject`.
  *
  * With `runId` and `after` in the query, as our `aiSdk({ resume: 'rest' })` sends them, it responds with the rest of that run. `before`: how many of
- * the chunks that the client has were not the run's.
+ * the chunks that the client was sent were not the run's; 204 if it lacks some of these.
  *
  * @throws CountersignError `invalid-option`
  *
@@ -125,6 +125,9 @@ export async function resumeAiSdkChat(
     const threadId = chatIdIn(request.url, agent)
     const count = (name: string) => /^\d{1,9}$/.exec(query.get(name) ?? '')?.[0]
     const after = count('after')
+    const skip = Number(after) - Number(count('before') ?? 0)
+    // The client lacks some of what was not the run's: it is sent that with its next request.
+    if (skip < 0) return new Response(null, nothingToResume)
     const key = { owner: context?.subject ?? null, threadId }
     const thread = agent.threads && (await readThread(agent.threads, key))
     const { messages = [], run } = thread ?? {}
@@ -135,14 +138,12 @@ export async function resumeAiSdkChat(
     const reply = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
     const before = after === undefined ? reply.filter(({ id }) => !own.has(id)) : []
     rest = wanted && (await openReplay(agent, subjectOf(context), wanted, request.signal, before))
-    if (rest === undefined || runId === undefined)
-      return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
+    if (rest === undefined || runId === undefined) return new Response(null, nothingToResume)
     const messageId = replyId(messages)
-    const skipped = Math.max(0, Number(after) - Number(count('before') ?? 0))
     const options =
       after === undefined
         ? { keepAlive, messageId, runId, before }
-        : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: skipped }
+        : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip }
     return toResponse(eventsOf(rest), options, request)
   } catch (error) {
     void rest?.return?.()
@@ -150,6 +151,8 @@ export async function resumeAiSdkChat(
     return new Response(body, init)
   }
 }
+
+const nothingToResume = { status: 204, headers: { 'cache-control': 'no-store' } }
 
 /** The message of a client that has these calls: their results are for it. */
 function withCallsOf(messages: readonly Message[], id: string): AiSdkMessage {

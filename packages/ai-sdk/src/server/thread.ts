@@ -1,7 +1,7 @@
 import { type Message, type MessagePart, omitUndefined, type UIMessage } from '@countersign/core'
 import { type Agent, loadThread } from '@countersign/server'
 import { aiSdkOf } from '../mark.js'
-import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
+import { type AiSdkMessage, type AiSdkPart, type AiSdkTool, isToolPart } from '../message.js'
 import { toAiSdkMessages } from '../to-messages.js'
 
 /**
@@ -31,22 +31,38 @@ export function replyId(messages: readonly Pick<Message, 'id' | 'role'>[]): stri
 }
 
 /**
- * What a page lacks of a stored reply because a response was lost: results of calls that wait for theirs on the page, and everything behind
- * these calls.
+ * What a page lacks of a stored reply because a response was lost: results of calls that wait for theirs on the page, and what the reply has
+ * behind the last call that is shown, if the page shows nothing behind it. `asked`: what the page sends; one that shows no reply to that
+ * lacks all of it.
  */
-export function lackedBy(continued: AiSdkMessage | undefined, messages: readonly Message[]): Message[] {
-  const reply = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
-  const calls = (continued?.parts ?? []).filter(isToolPart)
-  const waiting = new Set(
-    calls.filter(({ state }) => state === 'approval-responded').map(({ toolCallId }) => toolCallId),
-  )
-  const isLacked = (message: Message) => message.role === 'tool' && waiting.has(message.toolCallId)
-  const first = reply.findIndex(isLacked)
-  if (first < 0) return []
+export function lackedBy(
+  continued: AiSdkMessage | undefined,
+  asked: Pick<Message, 'id'> | undefined,
+  messages: readonly Message[],
+): Message[] {
+  const from = messages.findLastIndex(({ role }) => role === 'user')
+  const reply = messages.slice(from + 1)
+  if (continued === undefined) return asked && asked.id === messages[from]?.id ? reply : []
+  const { parts } = continued
+  const calls = parts.filter(isToolPart).filter(({ state }) => state !== 'input-streaming')
   const shown = new Set(calls.map(({ toolCallId }) => toolCallId))
-  return reply
-    .slice(first)
-    .filter((message) => message.role !== 'tool' || isLacked(message) || !shown.has(message.toolCallId))
+  const isAnswered = ({ state }: AiSdkTool) => state === 'approval-responded'
+  const waiting = new Set(calls.filter(isAnswered).map(({ toolCallId }) => toolCallId))
+  const isSaid = ({ type }: AiSdkPart) => type === 'text' || type === 'reasoning'
+  const last = reply.findLastIndex((message) => callsOf(message).some(({ id }) => shown.has(id)))
+  const isEnd = last >= 0 && parts.findLastIndex(isSaid) < parts.findLastIndex(isToolPart)
+  return reply.flatMap((message, at): Message[] => {
+    if (message.role === 'tool' && shown.has(message.toolCallId))
+      return waiting.has(message.toolCallId) ? [message] : []
+    if (!isEnd || at < last) return []
+    if (at > last) return [message]
+    const toolCalls = callsOf(message).filter(({ id }) => !shown.has(id))
+    return toolCalls.length > 0 ? [{ id: message.id, role: 'assistant', toolCalls }] : []
+  })
+}
+
+function callsOf(message: Message) {
+  return message.role === 'assistant' ? (message.toolCalls ?? []) : []
 }
 
 /** The AI SDK has one message for a whole reply: its messages become the steps of one. */
