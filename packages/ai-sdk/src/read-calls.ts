@@ -148,6 +148,13 @@ export function createCallReader(
     emit({ type: 'TOOL_CALL_END', toolCallId: call.id, ...metadata })
   }
 
+  /** A server may withhold `tool-input-available`, at which an SDK client would run a client tool. */
+  function endInput(call: Call): void {
+    if (call.state !== 'input') return
+    const input = call.text === '' ? {} : parseJson(call.text)
+    complete(call, { type: 'tool-input-available', input })
+  }
+
   function readInput(chunk: RawChunk): void {
     if (chunk.type === 'tool-input-start') {
       const call = openCall(chunk)
@@ -197,11 +204,7 @@ export function createCallReader(
       put(automatic, approval.id, call)
       return
     }
-    // Before the approval, a server may withhold `tool-input-available`, at which an SDK client would run a client tool.
-    if (call.state === 'input') {
-      const input = call.text === '' ? {} : parseJson(call.text)
-      complete(call, { type: 'tool-input-available', input })
-    }
+    endInput(call)
     call.state = 'asked'
     const { id: toolCallId, name: toolName } = call
     const request = requestOf(approval)
@@ -266,6 +269,7 @@ export function createCallReader(
 
   function readOutput(chunk: RawChunk): void {
     const call = foundOpen(chunk)
+    endInput(call)
     if (chunk.type === 'tool-output-error') fail(call, chunk)
     else if (chunk.type === 'tool-output-denied') deny(call)
     else if (chunk.preliminary === true) report(call, chunk.output)

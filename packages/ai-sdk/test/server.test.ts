@@ -1,5 +1,5 @@
 import { aiSdk } from '@countersign/ai-sdk'
-import { handleAiSdkChat, readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
+import { handleAiSdkChat, loadAiSdkChat, readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
 import { ChatClient } from '@countersign/client'
 import { reconnecting } from '@countersign/client/reconnect'
 import {
@@ -319,3 +319,39 @@ test.each([undefined, 'rest'] as const)(
       expect([lost, cut, await payTwice(lost, cut, resume)]).toEqual([lost, cut, paid])
   },
 )
+
+test('a client tool that has run is not handed out again to a page that resumes the reply', async () => {
+  const here = toolDefinition({ name: 'here', description: 'Where.', input: z.object({}) })
+  const agent = createAgent({
+    model: {
+      id: 'test/model',
+      async *stream({ messages }) {
+        const isAnswered = messages.at(-1)?.role === 'tool'
+        if (isAnswered) yield { type: 'text-delta', delta: 'You are here.' }
+        else yield { type: 'tool-call', id: 'c1', name: 'here', arguments: '{}' }
+        yield { type: 'finish', reason: isAnswered ? 'stop' : 'tool_calls' }
+      },
+    },
+    tools: [here.client(() => 'in the page')],
+    threads: memoryThreads(),
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+  })
+  const context = { subject: 'reloading' }
+  const post = async (messages: readonly unknown[]) => {
+    const body = JSON.stringify({ id: 't', messages })
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/api/chat', { method: 'POST', headers, body })
+    return (await handleAiSdkChat(agent, request, { context, goOnFor: 1000 })).body?.getReader()
+  }
+  const asked = await post([{ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Where am I?' }] }])
+  while ((await asked?.read())?.done === false);
+  const page = await loadAiSdkChat(agent, { ...context, chatId: 't' })
+  const parts = page[1]?.parts.map((part) => ({ ...part, state: 'output-available', output: 'Berlin' }))
+  const answered = await post([page[0], { ...page[1], parts }])
+  await answered?.read()
+  const again = await resumeAiSdkChat(agent, new Request('http://localhost/t/stream'), { context })
+  const chunks = (await again.text()).split('\n\n').filter((chunk) => chunk.includes('"c1"'))
+  const types = chunks.map((chunk) => JSON.parse(chunk.slice('data: '.length)).type)
+  expect(types).toEqual(['tool-input-start', 'tool-input-delta', 'tool-output-available'])
+  await answered?.cancel()
+})
