@@ -63,11 +63,14 @@ export async function handleAiSdkChat(
     const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
     const given = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
-    const lacked = (stored: readonly Message[]) => lackedBy(continued, given.messages.at(-1), stored)
+    const said = asked.input.messages.findLast(({ role }) => role === 'user')
+    const lacked = (stored: readonly Message[]) => lackedBy(continued, said, stored)
     const run = await startRun(agent, given, options, request.signal, { lacked })
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
-    const own = { continued, keepAlive, messageId, runId, before: run.again }
+    // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
+    const step = run.again.find((message) => !run.messages.includes(message))?.id
+    const own = { continued, keepAlive, messageId, runId, before: run.again, step }
     return toResponse(eventsOf(run.events), own, request)
   } catch (error) {
     const { body, ...init } = rejection(agent, error, request.signal)
@@ -198,6 +201,8 @@ interface StreamOptions extends AiSdkResponseOptions {
   readonly runId?: string | undefined
   /** What the reply had before the run, and its reader lacks. */
   readonly before?: readonly Message[] | undefined
+  /** The message of `before` whose step the reader has in part. */
+  readonly step?: string | undefined
   /** How many chunks of the run are left out: the client has them. */
   readonly skip?: number | undefined
 }
@@ -226,16 +231,17 @@ function chunkFrames(
     keepAlive = KEEP_ALIVE_MS,
     messageId = randomId('msg_'),
     before = [],
+    step,
     skip = 0,
   }: StreamOptions,
 ): { readonly frames: SseFrames; readonly sent: number } {
-  const write = createAiSdkWriter({ messageId, continued })
+  const write = createAiSdkWriter({ messageId, continued, step })
   const frameOf = (chunks: readonly AiSdkChunk[]) =>
     chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
   const start: AGUIEvent = { type: 'RUN_STARTED', threadId: '', runId: '' }
   const early = before.length > 0 ? [start, ...storedEvents(before)].flatMap(write) : []
   // The run ends the step that is open then.
-  const open = early.some(({ type }) => type === 'start-step') ? 1 : 0
+  const open = step !== undefined || early.some(({ type }) => type === 'start-step') ? 1 : 0
   let first = frameOf(early)
   let left = skip
   const frame = (event: AGUIEvent) => {

@@ -1,7 +1,7 @@
 import { type Message, type MessagePart, omitUndefined, type UIMessage } from '@countersign/core'
 import { type Agent, loadThread } from '@countersign/server'
 import { aiSdkOf } from '../mark.js'
-import { type AiSdkMessage, type AiSdkPart, type AiSdkTool, isToolPart } from '../message.js'
+import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
 import { toAiSdkMessages } from '../to-messages.js'
 
 /**
@@ -32,8 +32,7 @@ export function replyId(messages: readonly Pick<Message, 'id' | 'role'>[]): stri
 
 /**
  * What a page lacks of a stored reply because a response was lost: results of calls that wait for theirs on the page, and what the reply has
- * behind the last call that is shown, if the page shows nothing behind it. `asked`: what the page sends; one that shows no reply to that
- * lacks all of it.
+ * behind the last call and the text that the page shows. `asked`: the user message that the page replies to.
  */
 export function lackedBy(
   continued: AiSdkMessage | undefined,
@@ -42,23 +41,37 @@ export function lackedBy(
 ): Message[] {
   const from = messages.findLastIndex(({ role }) => role === 'user')
   const reply = messages.slice(from + 1)
-  if (continued === undefined) return asked && asked.id === messages[from]?.id ? reply : []
-  const { parts } = continued
-  const calls = parts.filter(isToolPart).filter(({ state }) => state !== 'input-streaming')
+  const { parts = [] } = continued ?? {}
+  const isWhole = (part: AiSdkPart) => isToolPart(part) && part.state !== 'input-streaming'
+  const calls = parts.filter(isToolPart).filter(isWhole)
   const shown = new Set(calls.map(({ toolCallId }) => toolCallId))
-  const isAnswered = ({ state }: AiSdkTool) => state === 'approval-responded'
-  const waiting = new Set(calls.filter(isAnswered).map(({ toolCallId }) => toolCallId))
-  const isSaid = ({ type }: AiSdkPart) => type === 'text' || type === 'reasoning'
-  const last = reply.findLastIndex((message) => callsOf(message).some(({ id }) => shown.has(id)))
-  const isEnd = last >= 0 && parts.findLastIndex(isSaid) < parts.findLastIndex(isToolPart)
+  const open = calls.filter(({ state }) => !state.startsWith('output-'))
+  const waiting = new Set(open.map(({ toolCallId }) => toolCallId))
+  const called = reply.findLastIndex((message) => callsOf(message).some(({ id }) => shown.has(id)))
+  const behind = parts.slice(1 + parts.findLastIndex(isWhole))
+  const text = behind.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const isBegun = text !== '' || behind.some(({ type }) => type === 'reasoning')
+  const said = reply.findIndex(
+    (message, at) => at > called && text !== '' && textOf(message).startsWith(text),
+  )
+  const last = isBegun ? said : called
+  // Else the page shows another version, or it is not known how far it is.
+  const isKnown = calls.length > 0 ? last >= 0 : asked?.id === messages[from]?.id && (!isBegun || said >= 0)
   return reply.flatMap((message, at): Message[] => {
     if (message.role === 'tool' && shown.has(message.toolCallId))
       return waiting.has(message.toolCallId) ? [message] : []
-    if (!isEnd || at < last) return []
+    if (!isKnown || at < last) return []
     if (at > last) return [message]
+    const content = isBegun ? textOf(message).slice(text.length) : ''
     const toolCalls = callsOf(message).filter(({ id }) => !shown.has(id))
-    return toolCalls.length > 0 ? [{ id: message.id, role: 'assistant', toolCalls }] : []
+    return content !== '' || toolCalls.length > 0
+      ? [{ id: message.id, role: 'assistant', content, toolCalls }]
+      : []
   })
+}
+
+function textOf(message: Message): string {
+  return message.role === 'assistant' ? (message.content ?? '') : ''
 }
 
 function callsOf(message: Message) {
