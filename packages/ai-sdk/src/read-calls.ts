@@ -27,6 +27,8 @@ interface Call {
   readonly providerExecuted: boolean
   state: 'input' | 'available' | 'asked' | 'answered' | 'ended'
   text: string
+  /** What was streamed of the arguments before they began anew. */
+  streamed: string
   extras: Record<string, unknown>
   /** An approval request that the server answers itself. */
   automatic: AiSdkApproval | undefined
@@ -97,7 +99,7 @@ export function createCallReader(
     const extras = extrasOf(chunk)
     const { number: step } = message
     const isFreeText = chunk.inputEncoding === 'text'
-    const none = { text: '', automatic: undefined, given: undefined }
+    const none = { text: '', streamed: '', automatic: undefined, given: undefined }
     const call: Call = { id, name, step, providerExecuted, isFreeText, state: 'input', extras, ...none }
     const before = calls.get(id)
     if (before && before.state !== 'ended') put(earlier, id, before)
@@ -119,9 +121,17 @@ export function createCallReader(
     return isWhole && !sameJson(input, call.given) ? undefined : call
   }
 
+  /** As in the SDK, the arguments begin anew. Events can't take back what was streamed: the end of the call names other arguments. */
+  function startAgain(call: Call, chunk: RawChunk): void {
+    if (call.state !== 'input') return
+    call.streamed ||= call.text
+    call.text = ''
+    call.extras = { ...call.extras, ...extrasOf(chunk) }
+  }
+
   function grow(call: Call, delta: string): void {
     call.text += delta
-    if (delta !== '') emit({ type: 'TOOL_CALL_ARGS', toolCallId: call.id, delta })
+    if (delta !== '' && call.streamed === '') emit({ type: 'TOOL_CALL_ARGS', toolCallId: call.id, delta })
   }
 
   /** Completes the arguments. If the server changed what was streamed (defaults of a schema), the changed input is what will run. */
@@ -129,7 +139,7 @@ export function createCallReader(
     const { input } = chunk
     call.given = input
     if (call.text === '' && input !== undefined) grow(call, JSON.stringify(input))
-    const isChanged = input !== undefined && !sameJson(parseJson(call.text), input)
+    const isChanged = input !== undefined && !sameJson(parseJson(call.streamed || call.text), input)
     call.extras = { ...call.extras, ...extrasOf(chunk) }
     call.state = 'available'
     const whole = isChanged && { countersign: { arguments: JSON.stringify(input) } }
@@ -138,9 +148,18 @@ export function createCallReader(
     emit({ type: 'TOOL_CALL_END', toolCallId: call.id, ...metadata })
   }
 
+  /** A server may withhold `tool-input-available`, at which an SDK client would run a client tool. */
+  function endInput(call: Call): void {
+    if (call.state !== 'input') return
+    const input = call.text === '' ? {} : parseJson(call.text)
+    complete(call, { type: 'tool-input-available', input })
+  }
+
   function readInput(chunk: RawChunk): void {
     if (chunk.type === 'tool-input-start') {
-      if (!openCall(chunk)) start(chunk)
+      const call = openCall(chunk)
+      if (call) startAgain(call, chunk)
+      else start(chunk)
       return
     }
     if (chunk.type === 'tool-input-delta') {
@@ -185,11 +204,7 @@ export function createCallReader(
       put(automatic, approval.id, call)
       return
     }
-    // Before the approval, a server may withhold `tool-input-available`, at which an SDK client would run a client tool.
-    if (call.state === 'input') {
-      const input = call.text === '' ? {} : parseJson(call.text)
-      complete(call, { type: 'tool-input-available', input })
-    }
+    endInput(call)
     call.state = 'asked'
     const { id: toolCallId, name: toolName } = call
     const request = requestOf(approval)
@@ -254,6 +269,7 @@ export function createCallReader(
 
   function readOutput(chunk: RawChunk): void {
     const call = foundOpen(chunk)
+    endInput(call)
     if (chunk.type === 'tool-output-error') fail(call, chunk)
     else if (chunk.type === 'tool-output-denied') deny(call)
     else if (chunk.preliminary === true) report(call, chunk.output)
@@ -352,6 +368,7 @@ function knownCall(part: AiSdkTool, step: number): Call {
     providerExecuted: part.providerExecuted === true,
     state: stateOf(part),
     text: '',
+    streamed: '',
     extras: {},
     automatic: part.approval?.isAutomatic ? part.approval : undefined,
     given: undefined,

@@ -16,6 +16,8 @@ export interface AiSdkWriterOptions {
   readonly messageId: string
   /** The assistant message that the stream continues. */
   readonly continued?: AiSdkMessage | undefined
+  /** The AG-UI message whose step that message ends with, if the stream goes on with it. */
+  readonly step?: string | undefined
 }
 
 /** A call whose arguments are streaming. */
@@ -36,9 +38,8 @@ const RESERVED = 'client.'
  * Converts the events of one run for AI SDK clients: each AG-UI message becomes a step of one assistant message. Whatever
  * such a client cannot represent is left out. So are results for calls that are not in the message: they would make it fail.
  */
-export function createAiSdkWriter({ messageId, continued }: AiSdkWriterOptions): AiSdkWriter {
+export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOptions): AiSdkWriter {
   let out: AiSdkChunk[] = []
-  let step: string | undefined
   let texts = 0
   let thought: { readonly id: string; own: Record<string, unknown> } | undefined
   const open = new Map<string, OpenCall>()

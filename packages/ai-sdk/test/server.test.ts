@@ -1,5 +1,5 @@
 import { aiSdk } from '@countersign/ai-sdk'
-import { handleAiSdkChat, readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
+import { handleAiSdkChat, loadAiSdkChat, readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
 import { ChatClient } from '@countersign/client'
 import { reconnecting } from '@countersign/client/reconnect'
 import {
@@ -233,3 +233,125 @@ test.each([3, 4, 5, 6, 7, 8, 9])(
     expect(shown).toEqual(['go', 'complete', 'ann', 'complete', 'bob', 'Both are paid.'])
   },
 )
+
+/** One payment is approved after the other. The reply to request `lost` breaks off after `cut` chunks; the page sends again what failed. */
+async function payTwice(lost: number, cut: number, resume?: 'rest') {
+  const ran: string[] = []
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays.',
+    input: z.object({ to: z.string() }),
+    needsApproval: true,
+    execute: ({ to }) => {
+      ran.push(to)
+      return to
+    },
+  })
+  const agent = createAgent({
+    model: {
+      id: 'test/model',
+      async *stream({ messages }) {
+        const to = ['ann', 'bob'][messages.filter(({ role }) => role === 'tool').length]
+        if (to === undefined) yield { type: 'text-delta', delta: 'Both are paid.' }
+        else
+          yield {
+            type: 'tool-call',
+            id: to,
+            name: 'pay',
+            arguments: JSON.stringify({ to }),
+            signature: 'thought',
+          }
+        yield { type: 'finish', reason: to === undefined ? 'stop' : 'tool_calls' }
+      },
+    },
+    tools: [pay],
+    threads: memoryThreads(),
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+  })
+  const context = { subject: 'paying twice' }
+  let requests = 0
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    const request = new Request(new URL(String(url), 'http://localhost/'), init)
+    if (request.method === 'GET') return resumeAiSdkChat(agent, request, { context })
+    const response = await handleAiSdkChat(agent, request, { context, goOnFor: 1000 })
+    const text = await response.text()
+    if (++requests !== lost) return new Response(text, response)
+    const chunks = text.split(/(?<=\n\n)/)
+    const body = new ReadableStream<string>({
+      pull(controller) {
+        const chunk = chunks.shift()
+        if (cut-- > 0 && chunk !== undefined) controller.enqueue(chunk)
+        else controller.error(new TypeError('cut'))
+      },
+    }).pipeThrough(new TextEncoderStream())
+    return new Response(body, response)
+  }
+  const client = new ChatClient({ threadId: 't', connection: aiSdk({ fetch, resume }), onError: () => {} })
+  onTestFinished(() => client.dispose())
+  await client.sendMessage('go')
+  for (let at = 0; at < 9 && client.getSnapshot().status !== 'ready'; at++) {
+    const asked = client.getSnapshot().pendingApprovals.flatMap(({ approval }) => approval ?? [])
+    if (client.getSnapshot().status === 'error') await client.retry()
+    else await client.addToolApprovalResponses(asked.map(({ id }) => ({ id, approved: true })))
+  }
+  const parts = client.getSnapshot().messages.flatMap((message) => message.parts)
+  const shown = parts.flatMap((part) =>
+    part.type === 'tool-call' ? [part.state, part.input] : part.type === 'text' ? part.text : [],
+  )
+  // Where the page has the results but not what the model said, the model is asked again and says it again.
+  return { shown: shown.filter((one, at) => one !== shown[at - 1]), ran }
+}
+
+const paid = {
+  shown: ['go', 'complete', { to: 'ann' }, 'complete', { to: 'bob' }, 'Both are paid.'],
+  ran: ['ann', 'bob'],
+}
+
+test('a call that has a signature is shown with its arguments, and its approval counts', async () => {
+  expect(await payTwice(0, 0)).toEqual(paid)
+})
+
+test.each([undefined, 'rest'] as const)(
+  'wherever a reply breaks off, the page asks again and gets the rest, with its approval requests (resume: %s)',
+  async (resume) => {
+    const breaks = [1, 2, 3].flatMap((lost) => Array.from({ length: 9 }, (_, cut) => [lost, cut] as const))
+    for (const [lost, cut] of breaks)
+      expect([lost, cut, await payTwice(lost, cut, resume)]).toEqual([lost, cut, paid])
+  },
+)
+
+test('a client tool that has run is not handed out again to a page that resumes the reply', async () => {
+  const here = toolDefinition({ name: 'here', description: 'Where.', input: z.object({}) })
+  const agent = createAgent({
+    model: {
+      id: 'test/model',
+      async *stream({ messages }) {
+        const isAnswered = messages.at(-1)?.role === 'tool'
+        if (isAnswered) yield { type: 'text-delta', delta: 'You are here.' }
+        else yield { type: 'tool-call', id: 'c1', name: 'here', arguments: '{}' }
+        yield { type: 'finish', reason: isAnswered ? 'stop' : 'tool_calls' }
+      },
+    },
+    tools: [here.client(() => 'in the page')],
+    threads: memoryThreads(),
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+  })
+  const context = { subject: 'reloading' }
+  const post = async (messages: readonly unknown[]) => {
+    const body = JSON.stringify({ id: 't', messages })
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/api/chat', { method: 'POST', headers, body })
+    return (await handleAiSdkChat(agent, request, { context, goOnFor: 1000 })).body?.getReader()
+  }
+  const asked = await post([{ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Where am I?' }] }])
+  while ((await asked?.read())?.done === false);
+  const page = await loadAiSdkChat(agent, { ...context, chatId: 't' })
+  const parts = page[1]?.parts.map((part) => ({ ...part, state: 'output-available', output: 'Berlin' }))
+  const answered = await post([page[0], { ...page[1], parts }])
+  await answered?.read()
+  const again = await resumeAiSdkChat(agent, new Request('http://localhost/t/stream'), { context })
+  const chunks = (await again.text()).split('\n\n').filter((chunk) => chunk.includes('"c1"'))
+  const types = chunks.map((chunk) => JSON.parse(chunk.slice('data: '.length)).type)
+  expect(types).toEqual(['tool-input-start', 'tool-input-delta', 'tool-output-available'])
+  await answered?.cancel()
+})

@@ -63,11 +63,14 @@ export async function handleAiSdkChat(
     const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
     const given = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
-    const lacked = (stored: readonly Message[]) => lackedBy(continued, stored)
+    const said = asked.input.messages.findLast(({ role }) => role === 'user')
+    const lacked = (stored: readonly Message[]) => lackedBy(continued, said, stored)
     const run = await startRun(agent, given, options, request.signal, { lacked })
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
-    const own = { continued, keepAlive, messageId, runId, before: run.again }
+    // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
+    const step = run.again.find((message) => !run.messages.includes(message))?.id
+    const own = { continued, keepAlive, messageId, runId, before: run.again, step }
     return toResponse(eventsOf(run.events), own, request)
   } catch (error) {
     const { body, ...init } = rejection(agent, error, request.signal)
@@ -105,7 +108,7 @@ function eventsOf(batches: AsyncIterator<readonly LoggedEvent[]>): AsyncIterable
  * with `threads`, and `context.subject`.
  *
  * With `runId` and `after` in the query, as our `aiSdk({ resume: 'rest' })` sends them, it responds with the rest of that run. `before`: how many of
- * the chunks that the client has were not the run's.
+ * the chunks that the client was sent were not the run's; 204 if it lacks some of these.
  *
  * @throws CountersignError `invalid-option`
  *
@@ -125,6 +128,9 @@ export async function resumeAiSdkChat(
     const threadId = chatIdIn(request.url, agent)
     const count = (name: string) => /^\d{1,9}$/.exec(query.get(name) ?? '')?.[0]
     const after = count('after')
+    const skip = Number(after) - Number(count('before') ?? 0)
+    // The client lacks some of what was not the run's: it is sent that with its next request.
+    if (skip < 0) return new Response(null, nothingToResume)
     const key = { owner: context?.subject ?? null, threadId }
     const thread = agent.threads && (await readThread(agent.threads, key))
     const { messages = [], run } = thread ?? {}
@@ -135,14 +141,12 @@ export async function resumeAiSdkChat(
     const reply = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
     const before = after === undefined ? reply.filter(({ id }) => !own.has(id)) : []
     rest = wanted && (await openReplay(agent, subjectOf(context), wanted, request.signal, before))
-    if (rest === undefined || runId === undefined)
-      return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
+    if (rest === undefined || runId === undefined) return new Response(null, nothingToResume)
     const messageId = replyId(messages)
-    const skipped = Math.max(0, Number(after) - Number(count('before') ?? 0))
     const options =
       after === undefined
         ? { keepAlive, messageId, runId, before }
-        : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip: skipped }
+        : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip }
     return toResponse(eventsOf(rest), options, request)
   } catch (error) {
     void rest?.return?.()
@@ -150,6 +154,8 @@ export async function resumeAiSdkChat(
     return new Response(body, init)
   }
 }
+
+const nothingToResume = { status: 204, headers: { 'cache-control': 'no-store' } }
 
 /** The message of a client that has these calls: their results are for it. */
 function withCallsOf(messages: readonly Message[], id: string): AiSdkMessage {
@@ -195,6 +201,8 @@ interface StreamOptions extends AiSdkResponseOptions {
   readonly runId?: string | undefined
   /** What the reply had before the run, and its reader lacks. */
   readonly before?: readonly Message[] | undefined
+  /** The message of `before` whose step the reader has in part. */
+  readonly step?: string | undefined
   /** How many chunks of the run are left out: the client has them. */
   readonly skip?: number | undefined
 }
@@ -223,16 +231,17 @@ function chunkFrames(
     keepAlive = KEEP_ALIVE_MS,
     messageId = randomId('msg_'),
     before = [],
+    step,
     skip = 0,
   }: StreamOptions,
 ): { readonly frames: SseFrames; readonly sent: number } {
-  const write = createAiSdkWriter({ messageId, continued })
+  const write = createAiSdkWriter({ messageId, continued, step })
   const frameOf = (chunks: readonly AiSdkChunk[]) =>
     chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
   const start: AGUIEvent = { type: 'RUN_STARTED', threadId: '', runId: '' }
   const early = before.length > 0 ? [start, ...storedEvents(before)].flatMap(write) : []
   // The run ends the step that is open then.
-  const open = early.some(({ type }) => type === 'start-step') ? 1 : 0
+  const open = step !== undefined || early.some(({ type }) => type === 'start-step') ? 1 : 0
   let first = frameOf(early)
   let left = skip
   const frame = (event: AGUIEvent) => {

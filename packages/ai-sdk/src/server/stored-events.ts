@@ -10,6 +10,7 @@ import { fromAGUIMessages } from '@countersign/core/ag-ui'
 /** Stored messages of a reply as the events that made them. */
 export function eventsOf(messages: readonly Message[]): AGUIEvent[] {
   const shown = new Map(fromAGUIMessages(messages).map((message) => [message.id, message]))
+  const ended = new Set(messages.flatMap((message) => (message.role === 'tool' ? message.toolCallId : [])))
   return messages.flatMap((message, at): AGUIEvent[] => {
     const { id: messageId } = message
     switch (message.role) {
@@ -32,7 +33,7 @@ export function eventsOf(messages: readonly Message[]): AGUIEvent[] {
         ]
         return [
           ...(content === '' ? [] : text),
-          ...toolCalls.flatMap((call) => eventsOfCall(call, messageId)),
+          ...toolCalls.flatMap((call) => eventsOfCall(call, messageId, ended.has(call.id))),
           ...writtenTo(message, shown.get(messageId)),
         ]
       }
@@ -78,9 +79,13 @@ type Call = NonNullable<Extract<Message, { role: 'assistant' }>['toolCalls']>[nu
 function eventsOfCall(
   { id: toolCallId, function: called, metadata }: Call,
   parentMessageId: string,
+  isEnded: boolean,
 ): AGUIEvent[] {
-  const { approval, token } = getCountersignMetadata(metadata)
+  const own = getCountersignMetadata(metadata)
+  const { approval, token } = own
   const asked = isRecord(approval) ? { toolCallId, approval: { ...approval, token } } : undefined
+  // Of a call that has ended, the whole input is withheld, as before an approval: at that, an SDK client would run a client tool again.
+  const told = isEnded ? { countersign: { token: '', ...own } } : metadata
   return [
     {
       type: 'TOOL_CALL_START',
@@ -90,7 +95,7 @@ function eventsOfCall(
       ...(metadata && { metadata }),
     },
     { type: 'TOOL_CALL_ARGS', toolCallId, delta: called.arguments },
-    { type: 'TOOL_CALL_END', toolCallId, ...(metadata && { metadata }) },
+    { type: 'TOOL_CALL_END', toolCallId, ...(told && { metadata: told }) },
     ...(asked ? [{ type: 'CUSTOM' as const, name: 'approval-requested', value: asked }] : []),
   ]
 }

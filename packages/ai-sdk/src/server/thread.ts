@@ -31,22 +31,51 @@ export function replyId(messages: readonly Pick<Message, 'id' | 'role'>[]): stri
 }
 
 /**
- * What a page lacks of a stored reply because a response was lost: results of calls that wait for theirs on the page, and everything behind
- * these calls.
+ * What a page lacks of a stored reply because a response was lost: results of calls that wait for theirs on the page, and what the reply has
+ * behind the last call and the text that the page shows. `asked`: the user message that the page replies to.
  */
-export function lackedBy(continued: AiSdkMessage | undefined, messages: readonly Message[]): Message[] {
-  const reply = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
-  const calls = (continued?.parts ?? []).filter(isToolPart)
-  const waiting = new Set(
-    calls.filter(({ state }) => state === 'approval-responded').map(({ toolCallId }) => toolCallId),
-  )
-  const isLacked = (message: Message) => message.role === 'tool' && waiting.has(message.toolCallId)
-  const first = reply.findIndex(isLacked)
-  if (first < 0) return []
+export function lackedBy(
+  continued: AiSdkMessage | undefined,
+  asked: Pick<Message, 'id'> | undefined,
+  messages: readonly Message[],
+): Message[] {
+  const from = messages.findLastIndex(({ role }) => role === 'user')
+  const reply = messages.slice(from + 1)
+  const { parts = [] } = continued ?? {}
+  const isWhole = (part: AiSdkPart) => isToolPart(part) && part.state !== 'input-streaming'
+  const calls = parts.filter(isToolPart).filter(isWhole)
   const shown = new Set(calls.map(({ toolCallId }) => toolCallId))
-  return reply
-    .slice(first)
-    .filter((message) => message.role !== 'tool' || isLacked(message) || !shown.has(message.toolCallId))
+  const open = calls.filter(({ state }) => !state.startsWith('output-'))
+  const waiting = new Set(open.map(({ toolCallId }) => toolCallId))
+  const called = reply.findLastIndex((message) => callsOf(message).some(({ id }) => shown.has(id)))
+  const behind = parts.slice(1 + parts.findLastIndex(isWhole))
+  const text = behind.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  const isBegun = text !== '' || behind.some(({ type }) => type === 'reasoning')
+  const said = reply.findIndex(
+    (message, at) => at > called && text !== '' && textOf(message).startsWith(text),
+  )
+  const last = isBegun ? said : called
+  // Else the page shows another version, or it is not known how far it is.
+  const isKnown = calls.length > 0 ? last >= 0 : asked?.id === messages[from]?.id && (!isBegun || said >= 0)
+  return reply.flatMap((message, at): Message[] => {
+    if (message.role === 'tool' && shown.has(message.toolCallId))
+      return waiting.has(message.toolCallId) ? [message] : []
+    if (!isKnown || at < last) return []
+    if (at > last) return [message]
+    const content = isBegun ? textOf(message).slice(text.length) : ''
+    const toolCalls = callsOf(message).filter(({ id }) => !shown.has(id))
+    return content !== '' || toolCalls.length > 0
+      ? [{ id: message.id, role: 'assistant', content, toolCalls }]
+      : []
+  })
+}
+
+function textOf(message: Message): string {
+  return message.role === 'assistant' ? (message.content ?? '') : ''
+}
+
+function callsOf(message: Message) {
+  return message.role === 'assistant' ? (message.toolCalls ?? []) : []
 }
 
 /** The AI SDK has one message for a whole reply: its messages become the steps of one. */
