@@ -55,6 +55,8 @@ export interface Facts {
   acting: string | undefined
   /** After `stop()`, until the person acts: the messages as they stood. */
   held: { readonly messages: readonly unknown[] } | undefined
+  /** An answer was withdrawn in a callback: that is told after the callback has returned. */
+  isLate: boolean
   /** How often the person has acted, so that what was held back may go on. */
   releases: number
   /** A stream failed and the person has done nothing since. */

@@ -67,6 +67,8 @@ export function perform(facts: Facts, model: Model, act: Act, moment: Moment): P
     return Promise.resolve()
   } finally {
     facts.acting = outer
+    if (act.act === 'withdraw' && !['between', 'same-tick', 'microtask'].includes(moment.at))
+      facts.isLate = true
   }
 }
 

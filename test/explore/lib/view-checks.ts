@@ -35,8 +35,11 @@ export function createViewCheck(facts: Facts): () => void {
     if (messages === shown) return
     const before = new Map(shown.map((message) => [message.id, message]))
     shown = messages
-    if (facts.held && facts.held.messages !== messages && facts.acting === undefined)
-      violate(facts, 'quiet', 'The messages changed after stop() without an act.')
+    if (facts.held && facts.held.messages !== messages && facts.acting === undefined) {
+      if (facts.isLate) facts.held = { messages }
+      else violate(facts, 'quiet', 'The messages changed after stop() without an act.')
+    }
+    facts.isLate = false
     for (const message of messages) compare(facts, before.get(message.id), message)
     for (const [id, { parts }] of before) {
       const isRetold = isRetelling(facts) && parts.every(isUnfinished)

@@ -53,6 +53,7 @@ export class World {
       violations: [],
       acting: undefined,
       held: undefined,
+      isLate: false,
       releases: 0,
       failed: false,
     }
