@@ -75,7 +75,7 @@ const found = [
   },
 ]
 
-test.each(found)('$name', async ({ model, decisions }) => {
+test.each(found.map((one) => [one.name, one] as const))('%s', async (_name, { model, decisions }) => {
   const whole = { ...randomModel(() => 0), microtasks: 10, ...model }
   expect((await replay(client, whole as never, decisions)).violations).toEqual([])
 })
