@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Preview } from '@countersign/core'
 import { memoryLedger, statelessLedger, ToolError } from '@countersign/server'
+import { passMacrotasks } from '@countersign/testing'
 import { expect, test } from 'vitest'
 import {
   answer,
@@ -585,10 +585,14 @@ test('V14 a preview that is malformed, or has members that nothing would show, i
   expect(warnings).toEqual([expect.stringContaining('no known kind')])
 })
 
-test('V5 two pages approve two requests of one conversation at once, in opposite order: what one changes, the other is asked about', async () => {
+test('V5 two pages approve two requests of one conversation at once: what one changes, the other is asked about', async () => {
+  let go = () => {}
+  const gone = new Promise<void>((resolve) => {
+    go = resolve
+  })
   const made = fileTool({
     execute: async ({ text }) => {
-      await setImmediate()
+      await gone
       made.world.text = String(text)
       return {}
     },
@@ -603,7 +607,12 @@ test('V5 two pages approve two requests of one conversation at once, in opposite
   const [a, b] = asked
   if (a === undefined || b === undefined) return expect.unreachable()
   const send = (one: typeof a) => collect(agent, input(history, { resume: [yes(one)] }))
-  const [first, second] = await Promise.all([send(a), send(b)])
+  const approved = send(a)
+  await expect.poll(() => made.runs).toEqual([{ text: 'A' }])
+  const alsoApproved = send(b)
+  await passMacrotasks(20)
+  go()
+  const [first, second] = await Promise.all([approved, alsoApproved])
   expect(results(first)).toMatchObject([{ id: 'a' }])
   expect(requests(second).find(({ toolCallId }) => toolCallId === 'b')?.approval).toMatchObject({
     preview: diff('A', 'B'),
@@ -618,11 +627,16 @@ test('V5 two pages approve two requests of one conversation at once, in opposite
   })
   const open = await ask(other.agent)
   const [one, two] = [new AbortController(), new AbortController()]
-  const answers = open.asked.map((asking) => input(open.history, { resume: [yes(asking)] }))
-  const runs = [one, two].map(({ signal }, at) => collect(other.agent, answers[at] ?? input([]), { signal }))
+  const [approveA, approveB] = open.asked.map(
+    (asking) =>
+      ({ signal }: AbortController) =>
+        collect(other.agent, input(open.history, { resume: [yes(asking)] }), { signal }),
+  )
+  void approveA?.(one)
   await expect.poll(() => hangs.runs).toEqual([{ text: 'A' }])
+  const waiting = approveB?.(two)
   two.abort()
-  await runs[1]
+  await waiting
   one.abort()
   expect(hangs.runs).toEqual([{ text: 'A' }])
 })
