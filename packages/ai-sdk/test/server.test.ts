@@ -144,8 +144,7 @@ test('what a reader who resumes a run is sent of the reply before counts in its 
   await reader?.cancel()
 })
 
-/** Two payments are approved, and the reply to that is lost: before the model, or with what it said. `cut`: chunks until the next one breaks off. */
-async function loseReply(failing: boolean, cut = Number.POSITIVE_INFINITY) {
+function payments() {
   const ran: string[] = []
   const pay = tool({
     name: 'pay',
@@ -157,6 +156,12 @@ async function loseReply(failing: boolean, cut = Number.POSITIVE_INFINITY) {
       return to
     },
   })
+  return { pay, ran }
+}
+
+/** Two payments are approved, and the reply to that is lost: before the model, or with what it said. `cut`: chunks until the next one breaks off. */
+async function loseReply(failing: boolean, cut = Number.POSITIVE_INFINITY) {
+  const { pay, ran } = payments()
   let isFailing = failing
   const agent = createAgent({
     model: {
@@ -236,17 +241,7 @@ test.each([3, 4, 5, 6, 7, 8, 9])(
 
 /** One payment is approved after the other. The reply to request `lost` breaks off after `cut` chunks; the page sends again what failed. */
 async function payTwice(lost: number, cut: number, resume?: 'rest') {
-  const ran: string[] = []
-  const pay = tool({
-    name: 'pay',
-    description: 'Pays.',
-    input: z.object({ to: z.string() }),
-    needsApproval: true,
-    execute: ({ to }) => {
-      ran.push(to)
-      return to
-    },
-  })
+  const { pay, ran } = payments()
   const agent = createAgent({
     model: {
       id: 'test/model',

@@ -14,7 +14,7 @@ import { type Session, unsafeCast } from './session.js'
 interface ToolJob {
   readonly call: Pick<CallDraft, 'id' | 'name' | 'input'>
   readonly tool: AnyClientTool
-  /** Aborted when pending work is voided: nothing comes of the job then. */
+  /** Aborted when pending work is voided: the result of the job is dropped. */
   readonly signal: AbortSignal
 }
 

@@ -107,8 +107,8 @@ function eventsOf(batches: AsyncIterator<readonly LoggedEvent[]>): AsyncIterable
  * URL that ends in `/<chat id>/stream`: with the reply from its beginning, as such clients expect it. 204 if nothing runs. Needs an agent
  * with `threads`, and `context.subject`.
  *
- * With `runId` and `after` in the query, as our `aiSdk({ resume: 'rest' })` sends them, it responds with the rest of that run. `before`: how many of
- * the chunks that the client was sent were not the run's; 204 if it lacks some of these.
+ * With `runId` and `after` in the query, as our `aiSdk({ resume: 'rest' })` sends them, it responds with the rest of that run. `before`: how many
+ * chunks the client was sent ahead of the run's own; 204 if it lacks some of these.
  *
  * @throws CountersignError `invalid-option`
  *

@@ -31,8 +31,8 @@ export function replyId(messages: readonly Pick<Message, 'id' | 'role'>[]): stri
 }
 
 /**
- * What a page lacks of a stored reply because a response was lost: results of calls that wait for theirs on the page, and what the reply has
- * behind the last call and the text that the page shows. `asked`: the user message that the page replies to.
+ * What a page lacks of a stored reply because a response was lost: results of calls that still wait on the page, and everything after the last
+ * call and text that it shows. `asked`: the user message that the reply answers.
  */
 export function lackedBy(
   continued: AiSdkMessage | undefined,
@@ -55,7 +55,7 @@ export function lackedBy(
     (message, at) => at > called && text !== '' && textOf(message).startsWith(text),
   )
   const last = isBegun ? said : called
-  // Else the page shows another version, or it is not known how far it is.
+  // Otherwise the page shows another version, or nobody knows how far it got.
   const isKnown = calls.length > 0 ? last >= 0 : asked?.id === messages[from]?.id && (!isBegun || said >= 0)
   return reply.flatMap((message, at): Message[] => {
     if (message.role === 'tool' && shown.has(message.toolCallId))

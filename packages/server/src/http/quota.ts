@@ -95,8 +95,8 @@ export function holdMore(held: Held, size: number, { runBytes }: FullLimits): vo
 }
 
 /**
- * Takes more room for each result of a run, twice: the run keeps it for the model, and its text waits for the reader. All of them take at
- * most the share of one user. The first one always fits, or its run could never go on.
+ * Takes room for each result of a run, twice its size: the run keeps it for the model, and its text waits for the reader. Together they take
+ * at most the share of one user. The first result always fits, or its run could never continue.
  */
 export function holdResults(held: Held, limits: FullLimits): (result: { readonly content: unknown }) => void {
   let taken = 0

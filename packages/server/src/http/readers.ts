@@ -40,7 +40,7 @@ function keepStop(key: string): void {
   if (kept > MAX_STOPPED) takeStop(first)
 }
 
-/** Whether the run was stopped. It is not any more. */
+/** Whether the run was stopped before it began. Forgets the stop. */
 function takeStop(key: string): boolean {
   const own = stoppedEarly.get(ownerOfRun(key))
   const isKept = own?.delete(key) === true

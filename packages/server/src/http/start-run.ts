@@ -15,13 +15,13 @@ export interface StartedRun {
   readonly input: RunAgentInput
   /** The stored conversation with what the request added, where the agent has threads. */
   readonly messages: readonly Message[]
-  /** Those that its reader is sent first. */
+  /** Stored messages that its reader lacks, sent first. */
   readonly again: readonly Message[]
   /** In batches. */
   readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
 }
 
-/** What a transport adds. */
+/** What a transport knows besides the request. */
 interface Connection {
   /** Who holds the run. Default: the context's subject. */
   readonly holder?: Holder | undefined
