@@ -28,7 +28,8 @@ export function createReading<T>(
 ): Accessor<T> {
   // A signal in a memo: a change reaches dependents directly; the memo runs again only for another client or id.
   const reading = createMemo(() => {
-    const [value, set] = createSignal(read(sharedConfig.context !== undefined))
+    // Solid leaves `null` once a page is hydrated.
+    const [value, set] = createSignal(read(Boolean(sharedConfig.context)))
     // Untracked: a change may be caused inside an effect, which must not depend on what is read here.
     const changed = () => void set(() => untrack(() => read(false)))
     createEffect(() => {
