@@ -148,7 +148,7 @@ test('P a page that finds the run it was to follow ended shows its reply, whatev
   const one = page('one')
   void one.client.sendMessage('go')
   const stored = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
-  await vi.waitUntil(async () => (await stored())?.messages.length === 2, { timeout: 15_000 })
+  await vi.waitUntil(async () => (await stored())?.messages.length === 2, { timeout: 300_000 })
   let isEnded = false
   const two = page('two', memoryPersistence(), async (request) => {
     const isRejoin = request.method === 'GET' && new URL(request.url).searchParams.has('runId')
@@ -157,7 +157,7 @@ test('P a page that finds the run it was to follow ended shows its reply, whatev
     isEnded = isRejoin
     if (isRejoin) {
       open()
-      await vi.waitUntil(async () => (await stored())?.run === undefined, { timeout: 15_000 })
+      await vi.waitUntil(async () => (await stored())?.run === undefined, { timeout: 300_000 })
     }
     return response
   })
@@ -319,7 +319,7 @@ test('P clearError() starts no client tool of a run whose process has died, not 
   void one.client.sendMessage('go')
   const stored = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
   await vi.waitUntil(async () => JSON.stringify((await stored())?.messages[1] ?? '').includes('call-a'), {
-    timeout: 15_000,
+    timeout: 300_000,
   })
   one.leave()
   let isRetry = false

@@ -17,7 +17,7 @@ const posts = (...pages: Page[]) =>
   pages.flatMap(({ requests }) => requests.filter(({ method }) => method === 'POST'))
 
 /** Machines that run the tests may be slow. */
-const until = (isSo: () => unknown) => vi.waitUntil(isSo, { timeout: 15_000 })
+const until = (isSo: () => unknown) => vi.waitUntil(isSo, { timeout: 300_000 })
 
 /** What holds a model or a tool back until it is called. */
 function gate() {
