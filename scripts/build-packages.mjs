@@ -10,7 +10,7 @@ const modulesOnly = ['canonicalize']
 /** Marks the modules that run in the browser, for React Server Components. */
 const banners = { react: { js: "'use client'" } }
 
-/** Builds one package into its `dist`, or into `outdir`. types.mjs writes the types, for all packages at once. */
+/** Builds one package into its `dist`, or into `outdir`. declarations.mjs writes the declarations, for all packages at once. */
 export async function buildPackage(one, outdir = join(one.folder, 'dist')) {
   const { dependencies = {}, peerDependencies = {} } = one.manifest
   const external = [...Object.keys(dependencies), ...Object.keys(peerDependencies)]
@@ -43,7 +43,7 @@ function dropBareImports(folder) {
 /** Imported by a package only if installed. */
 const optional = ['@photostructure/sqlite', '@opentelemetry/api']
 
-/** Chunks of an earlier build have other names. Declarations stay: types.mjs writes them. */
+/** Chunks of an earlier build have other names. Declarations stay: declarations.mjs writes them. */
 function removeScripts(folder) {
   if (!existsSync(folder)) return
   for (const file of readdirSync(folder)) if (/\.c?js$/.test(file)) rmSync(join(folder, file))

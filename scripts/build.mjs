@@ -1,8 +1,9 @@
-// `pnpm run build`: JavaScript and types of all packages, then the example programs and pages.
-// `pnpm run build react`: only what the demo with that page needs, without types.
+// `pnpm run build`: JavaScript and declarations of all packages, then the example programs and pages.
+// `pnpm run build react`: only what the demo with that page needs, without declarations.
 import { join } from 'node:path'
 import { readArguments } from './arguments.mjs'
 import { buildPackages, buildProgram } from './build-packages.mjs'
+import { writeDeclarations } from './declarations.mjs'
 import { root } from './packages.mjs'
 import { ended, start } from './run.mjs'
 
@@ -26,12 +27,17 @@ async function node(cwd, ...args) {
 const buildPage = (name) =>
   node(join(root, 'examples', name), 'node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn')
 
+async function declarations() {
+  const wrong = await writeDeclarations()
+  if (wrong !== '') throw new Error(wrong)
+}
+
 const demoOnly = asked.length > 0
 
 try {
   await buildPackages()
   await Promise.all([
-    ...(demoOnly ? [] : [node(root, 'scripts/types.mjs')]),
+    ...(demoOnly ? [] : [declarations()]),
     ...(demoOnly ? asked : pages).map(buildPage),
     ...(demoOnly ? ['server', 'mcp-server'] : programs).map((name) =>
       buildProgram(join(root, 'examples', name)),

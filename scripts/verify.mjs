@@ -128,14 +128,17 @@ async function releaseChecks() {
 chromiumForTests()
 redisForTests()
 postgresForTests()
-const [built] = await Promise.all([
-  step('build and types', script('scripts/build.mjs')),
-  step('lint and format', tool('biome', 'ci', '--colors=off', '.')).then(() =>
-    step('unused code', tool('knip', '--no-config-hints')),
-  ),
-])
+/** What needs no browser and no other process fills the time in which the tests wait for those. */
+async function staticChecks() {
+  await step('types', script('scripts/types.mjs'))
+  await step('lint and format', tool('biome', 'ci', '--colors=off', '.'))
+  await step('unused code', tool('knip', '--no-config-hints'))
+  await step('size', script('scripts/size.mjs'))
+}
+
+const built = await step('build', script('scripts/build.mjs'))
 const [counted] = built
-  ? await Promise.all([tests(), step('size', script('scripts/size.mjs'))])
+  ? await Promise.all([tests(), staticChecks()])
   : [{ passed: 0, failures: [], skipped: 0 }]
 if (full && built) await releaseChecks()
 for (const failure of counted.failures) console.log(failure)
