@@ -1,8 +1,11 @@
 // What a reader who follows a page needs, and ends with.
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { createAgent, memoryThreads, scriptedModel } from '@countersign/server'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
 import { blocksOf, readPage, writtenPages } from './markdown.js'
 
 const guides = writtenPages().filter((page) => page.startsWith('docs/'))
@@ -80,6 +83,24 @@ test('a server that has drained also closes the connections that a proxy keeps o
   expect(ends.length).toBeGreaterThan(1)
   const waiting = ends.filter(({ code }) => !code.includes('server.closeAllConnections()'))
   expect(waiting.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('Deploy ends the sockets too: without that, one that a page keeps open keeps a server that has drained alive', async () => {
+  const [, section = ''] = readPage('docs/deploy.md').split('## Shut down')
+  const [, code = ''] = /```ts\n(for [\s\S]*?)```/.exec(section) ?? []
+  expect(code).toContain('sockets')
+  const server = createServer()
+  const sockets = new WebSocketServer({ server })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('The server has no port.')
+  const page = new WebSocket(`ws://127.0.0.1:${address.port}`)
+  onTestFinished(() => page.terminate())
+  await once(page, 'open')
+  const ended = new Promise((resolve) => server.close(resolve))
+  server.closeAllConnections()
+  new Function('sockets', code)(sockets)
+  await ended
 })
 
 test('the Docker image leaves out the secrets and the packages of the folder that it is built from', () => {
