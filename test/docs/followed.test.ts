@@ -151,6 +151,20 @@ test('in every example, each button that answers a request ignores the second cl
   expect(careless.map(({ place }) => place)).toEqual([])
 })
 
+test('what the user types into the edit form of an example stays while the page shows something else', () => {
+  const pages = writtenPages().flatMap(blocksOf)
+  const reset = pages.filter(({ language, code }) => {
+    // Vue writes `:value` again with each rendering; Solid makes an element again for each new object, as each view is
+    if (language === 'vue') return /<input[^>]* :value=/.test(code)
+    return (
+      code.includes("from 'solid-js") &&
+      /<For each=\{(?!chat\.|choices)/.test(code) &&
+      code.includes('approvalView(')
+    )
+  })
+  expect(reset.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
 test('an example that asks the question of an MCP server lets the user decline it', () => {
   const examples = writtenPages()
     .flatMap(blocksOf)
