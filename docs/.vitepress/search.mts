@@ -53,7 +53,8 @@ export const search = {
     /** The last word may be half typed. */
     prefix: (term: string, at: number, terms: string[]): boolean =>
       term.length > (at === terms.length - 1 ? 2 : 4) && !/^=[^-]*$/.test(term),
-    fuzzy: (term: string): number => (term.length > 5 && !/[-=]/.test(term) ? 0.15 : 0),
+    /** Only in longer words: "redact" is not a slip for "React". */
+    fuzzy: (term: string): number => (term.length > 6 && !/[-=]/.test(term) ? 0.15 : 0),
     boost: { title: 5, titles: 3, text: 1 },
     /** Guides come before API pages, except before the page of a name that somebody types. */
     boostDocument: (id: string, term: string, stored?: Record<string, unknown>): number => {

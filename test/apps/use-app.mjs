@@ -57,6 +57,9 @@ export async function useApp(browser, { url, restart, picture, rendersOnServer, 
     await say(page, 'Order 2 waters.')
     strictEqual(await count(page).inputValue(), '2')
     await count(page).fill('4')
+    // the page renders again with each letter, and the edit stays
+    await page.getByRole('textbox', { name: 'Message' }).fill('Thank you.')
+    await page.getByRole('textbox', { name: 'Message' }).fill('')
     await question(page).getByRole('button', { name: 'Approve This Count' }).click()
     await reply(page, 'Order 2 is placed: 4 water.').waitFor()
     seen.push('edited')

@@ -1,8 +1,11 @@
 // What a reader who follows a page needs, and ends with.
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { createAgent, memoryThreads, scriptedModel } from '@countersign/server'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
 import { blocksOf, readPage, writtenPages } from './markdown.js'
 
 const guides = writtenPages().filter((page) => page.startsWith('docs/'))
@@ -82,6 +85,24 @@ test('a server that has drained also closes the connections that a proxy keeps o
   expect(waiting.map(({ page, line }) => `${page}:${line}`)).toEqual([])
 })
 
+test('Deploy ends the sockets too: without that, one that a page keeps open keeps a server that has drained alive', async () => {
+  const [, section = ''] = readPage('docs/deploy.md').split('## Shut down')
+  const [, code = ''] = /```ts\n(for [\s\S]*?)```/.exec(section) ?? []
+  expect(code).toContain('sockets')
+  const server = createServer()
+  const sockets = new WebSocketServer({ server })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('The server has no port.')
+  const page = new WebSocket(`ws://127.0.0.1:${address.port}`)
+  onTestFinished(() => page.terminate())
+  await once(page, 'open')
+  const ended = new Promise((resolve) => server.close(resolve))
+  server.closeAllConnections()
+  new Function('sockets', code)(sockets)
+  await ended
+})
+
 test('the Docker image leaves out the secrets and the packages of the folder that it is built from', () => {
   const ignored = blocksOf('docs/deploy.md').find(({ file }) => file === '.dockerignore')
   expect(ignored?.code.split('\n')).toEqual(expect.arrayContaining(['node_modules', '.env*']))
@@ -128,6 +149,20 @@ test('in every example, each button that answers a request ignores the second cl
   expect(answering.length).toBeGreaterThan(20)
   const careless = answering.filter(({ answers, looks }) => looks < answers)
   expect(careless.map(({ place }) => place)).toEqual([])
+})
+
+test('what the user types into the edit form of an example stays while the page shows something else', () => {
+  const pages = writtenPages().flatMap(blocksOf)
+  const reset = pages.filter(({ language, code }) => {
+    // Vue writes `:value` again with each rendering; Solid makes an element again for each new object, as each view is
+    if (language === 'vue') return /<input[^>]* :value=/.test(code)
+    return (
+      code.includes("from 'solid-js") &&
+      /<For each=\{(?!chat\.|choices)/.test(code) &&
+      code.includes('approvalView(')
+    )
+  })
+  expect(reset.map(({ page, line }) => `${page}:${line}`)).toEqual([])
 })
 
 test('an example that asks the question of an MCP server lets the user decline it', () => {

@@ -4,6 +4,7 @@ import {
   approvalView,
   ChatClient,
   nextStep,
+  type ToolCallPart,
   type Turn,
   turnsOf,
 } from '@countersign/client'
@@ -35,6 +36,22 @@ const textOf = (parts: Turn['parts']) =>
     })
     .join('\n')
 
+/** A request is drawn once, and only when the list changes: what the user types into it stays, and so does the focus. */
+const drawn = new WeakMap<ToolCallPart, HTMLElement>()
+let asked: readonly ToolCallPart[] = []
+
+function drawQuestions(calls: readonly ToolCallPart[]) {
+  if (calls === asked) return
+  asked = calls
+  const questions = calls.flatMap((call) => {
+    const view = approvalView(call)
+    const question = drawn.get(call) ?? (view && questionOf(view))
+    if (question) drawn.set(call, question)
+    return question ?? []
+  })
+  document.querySelector('#questions')?.replaceChildren(...questions)
+}
+
 function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView): HTMLElement {
   const answers = choices.map(({ label, disabled, response }) =>
     button(label, disabled, () => client.addToolApprovalResponse(response)),
@@ -59,12 +76,13 @@ function draw() {
   const snapshot = client.getSnapshot()
   const { messages, pendingApprovals, error } = snapshot
   const turns = turnsOf(messages).map(({ role, parts }) => element('p', `${role}: ${textOf(parts)}`))
-  const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? []).map(questionOf)
   const unsent = unsentIn(snapshot)
   const told = error ? error.message : unsent?.title
   const retry = button(unsent?.action ?? 'Retry', false, () => client.retry())
   const problem = told ? [element('p', told, retry)] : []
-  document.querySelector('#chat')?.replaceChildren(...turns, ...questions, ...problem)
+  document.querySelector('#turns')?.replaceChildren(...turns)
+  drawQuestions(pendingApprovals)
+  document.querySelector('#problem')?.replaceChildren(...problem)
 }
 
 client.subscribe(draw)

@@ -37,7 +37,6 @@ const textOf = (parts: Turn['parts']) =>
 
 function Chat(props: { threadId: string; initialThread: InitialThread | undefined }) {
   const chat = useChat(() => ({ ...threads, ...props }))
-  const questions = () => chat.pendingApprovals.flatMap((call) => approvalView(call) ?? [])
   const [text, setText] = createSignal('')
   const approve = (event: SubmitEvent & { currentTarget: HTMLFormElement }, id: string, input: unknown) => {
     event.preventDefault()
@@ -58,43 +57,47 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
           </p>
         )}
       </Index>
-      <For each={questions()}>
-        {({ id, title, arguments: shown, choices, edit }) => (
-          <fieldset>
-            <legend>May {title.text} run?</legend>
-            <pre>{shown?.text.text}</pre>
-            <For each={choices}>
-              {({ label, disabled, response }) => (
-                <button
-                  type="button"
-                  disabled={disabled}
-                  onClick={(event) => event.detail < 2 && chat.addToolApprovalResponse(response)}
-                >
-                  {label}
-                </button>
-              )}
-            </For>
-            <Show when={edit.status === 'offered' && edit}>
-              {(offered) => (
-                <form onSubmit={(event) => approve(event, id, offered().input)}>
-                  <input
-                    name="count"
-                    type="number"
-                    min="1"
-                    value={Object(offered().input).count}
-                    aria-label="Count"
-                  />
-                  <button
-                    type="submit"
-                    disabled={offered().disabled}
-                    onClick={(event) => event.detail > 1 && event.preventDefault()}
-                  >
-                    Approve This Count
-                  </button>
-                </form>
-              )}
-            </Show>
-          </fieldset>
+      <For each={chat.pendingApprovals}>
+        {(call) => (
+          <Show when={approvalView(call)} keyed>
+            {({ id, title, arguments: shown, choices, edit }) => (
+              <fieldset>
+                <legend>May {title.text} run?</legend>
+                <pre>{shown?.text.text}</pre>
+                <For each={choices}>
+                  {({ label, disabled, response }) => (
+                    <button
+                      type="button"
+                      disabled={disabled}
+                      onClick={(event) => event.detail < 2 && chat.addToolApprovalResponse(response)}
+                    >
+                      {label}
+                    </button>
+                  )}
+                </For>
+                <Show when={edit.status === 'offered' && edit}>
+                  {(offered) => (
+                    <form onSubmit={(event) => approve(event, id, offered().input)}>
+                      <input
+                        name="count"
+                        type="number"
+                        min="1"
+                        value={Object(offered().input).count}
+                        aria-label="Count"
+                      />
+                      <button
+                        type="submit"
+                        disabled={offered().disabled}
+                        onClick={(event) => event.detail > 1 && event.preventDefault()}
+                      >
+                        Approve This Count
+                      </button>
+                    </form>
+                  )}
+                </Show>
+              </fieldset>
+            )}
+          </Show>
         )}
       </For>
       <Show when={chat.error}>
