@@ -43,10 +43,12 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
   let texts = 0
   let thought: { readonly id: string; own: Record<string, unknown> } | undefined
   const open = new Map<string, OpenCall>()
-  const shown = new Set((continued?.parts ?? []).filter(isToolPart).map((part) => part.toolCallId))
+  const known = (continued?.parts ?? []).filter(isToolPart)
+  // An approval is not asked for a call that the page shows without its arguments.
+  const shown = new Set(known.flatMap((part) => (part.state === 'input-streaming' ? [] : part.toolCallId)))
   const asked = new Set<string>()
   /** Whether the last step has calls. */
-  let hasCalls = shown.size > 0
+  let hasCalls = known.length > 0
   const emit = (chunk: AiSdkChunk) => {
     out.push(chunk)
   }
@@ -239,8 +241,11 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
 
   function finish({ outcome, metadata }: EventOf<'RUN_FINISHED'>): void {
     if (outcome?.type === 'interrupt') for (const interrupt of outcome.interrupts) askAgain(interrupt)
-    const isLeft = outcome?.type === 'success' && (outcome.pendingToolCallIds ?? []).length > 0
-    if (hasCalls && outcome?.type !== 'interrupt' && !isLeft) endWithoutCalls()
+    const left = outcome?.type === 'success' ? (outcome.pendingToolCallIds ?? []) : []
+    const open = outcome?.type === 'interrupt' ? outcome.interrupts.map(({ toolCallId }) => toolCallId) : left
+    // What waits in a message that the client does not show is not left to it.
+    const isLeft = open.some((id) => id !== undefined && shown.has(id))
+    if (hasCalls && !isLeft) endWithoutCalls()
     if (step !== undefined) emit({ type: 'finish-step' })
     if (outcome?.type === 'cancelled') emit({ type: 'abort', reason: 'The run was stopped.' })
     else emit({ type: 'finish', finishReason: finishReason(metadata?.finishReason) })
