@@ -86,7 +86,7 @@ async function talk(lost: number, chunks: number, replies = payments, isEdited =
     onError: () => {},
   })
   await chat.sendMessage({ text: isEdited ? greeting : 'go' })
-  if (isEdited) await chat.sendMessage({ text: 'go', messageId: chat.messages[0]?.id })
+  if (isEdited) await chat.sendMessage({ text: 'go', messageId: chat.messages[0]?.id ?? '' })
   for (let round = 0; round < 6; round++) {
     const calls = chat.messages.flatMap(({ parts }) => parts.filter(isToolUIPart))
     const asked = calls.find(({ state }) => state === 'approval-requested')

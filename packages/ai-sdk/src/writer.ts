@@ -215,6 +215,15 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
       default:
         emit({ type: `data-${name}`, data: value ?? null, transient: true })
     }
+    if (name === 'approval-refused' && toolCallId === '') endUnknown(told)
+  }
+
+  /** An answer for a call that is not in the stored conversation any more, as after an edit on another page: nothing else ends it there. */
+  function endUnknown({ approvalId, message }: Readonly<Record<string, unknown>>): void {
+    const errorText = asString(message) ?? 'The answer was refused.'
+    for (const { toolCallId, state, approval } of known)
+      if (state === 'approval-responded' && approval?.id === approvalId)
+        emit({ type: 'tool-output-error', toolCallId, errorText })
   }
 
   /** An interrupt that is no tool approval is passed to the application, which cannot answer it over this stream. */
