@@ -47,6 +47,8 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
   // An approval is not asked for a call that the page shows without its arguments.
   const shown = new Set(known.flatMap((part) => (part.state === 'input-streaming' ? [] : part.toolCallId)))
   const asked = new Set<string>()
+  /** Calls that were asked for, and have no result. */
+  const waiting = new Set<string>()
   /** Whether the last step has calls. */
   let hasCalls = known.length > 0
   const emit = (chunk: AiSdkChunk) => {
@@ -163,6 +165,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
 
   function writeResult({ toolCallId, content, metadata }: EventOf<'TOOL_CALL_RESULT'>): void {
     if (!shown.has(toolCallId)) return
+    waiting.delete(toolCallId)
     const own = getCountersignMetadata(metadata)
     const output = typeof content === 'string' ? parseJson(content, content) : content
     const reason = isRecord(output) ? asString(output.reason) : undefined
@@ -177,6 +180,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
     const { id, needsApproval: _, message, token, ...terms } = approval
     if (typeof id !== 'string' || !shown.has(toolCallId) || asked.has(id)) return
     asked.add(id)
+    waiting.add(toolCallId)
     const words = omitUndefined({ reason: asString(message), signature: asString(token) })
     emit({ type: 'tool-approval-request', approvalId: id, toolCallId, ...words, approvalDescriptor: terms })
   }
@@ -251,9 +255,8 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
   function finish({ outcome, metadata }: EventOf<'RUN_FINISHED'>): void {
     if (outcome?.type === 'interrupt') for (const interrupt of outcome.interrupts) askAgain(interrupt)
     const left = outcome?.type === 'success' ? (outcome.pendingToolCallIds ?? []) : []
-    const open = outcome?.type === 'interrupt' ? outcome.interrupts.map(({ toolCallId }) => toolCallId) : left
-    // What waits in a message that the client does not show is not left to it.
-    const isLeft = open.some((id) => id !== undefined && shown.has(id))
+    // What waits in a message that the client does not show is not left to it. Answers to a step before the last one would not be sent.
+    const isLeft = waiting.size > 0 || left.some((id) => shown.has(id))
     if (hasCalls && !isLeft) endWithoutCalls()
     if (step !== undefined) emit({ type: 'finish-step' })
     if (outcome?.type === 'cancelled') emit({ type: 'abort', reason: 'The run was stopped.' })

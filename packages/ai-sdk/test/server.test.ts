@@ -428,3 +428,21 @@ test('an answer for a call that an edit on another page has replaced ends the ca
   const errorText = 'This conversation holds no call that the answer is for.'
   expect(chunks).toContainEqual({ type: 'tool-output-error', toolCallId: 'c1', errorText })
 })
+
+test('a run that is stopped behind an approval request ends with the step of that call: otherwise its answer would not be sent', async () => {
+  async function* events() {
+    const ids = { threadId: 't', runId: 'r' }
+    yield { type: 'RUN_STARTED' as const, ...ids }
+    yield { type: 'TOOL_CALL_START' as const, toolCallId: 'c1', toolCallName: 'pay', parentMessageId: 'm' }
+    yield { type: 'TOOL_CALL_END' as const, toolCallId: 'c1' }
+    yield {
+      type: 'CUSTOM' as const,
+      name: 'approval-requested',
+      value: { toolCallId: 'c1', approval: { id: 'a1' } },
+    }
+    yield { type: 'RUN_FINISHED' as const, ...ids, outcome: { type: 'cancelled' as const } }
+  }
+  const text = await toAiSdkResponse(events()).text()
+  expect(text).toContain('tool-approval-request')
+  expect(text.match(/start-step/g)).toHaveLength(1)
+})
