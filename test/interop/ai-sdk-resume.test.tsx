@@ -448,3 +448,40 @@ test('T16 our client on this route: cut behind each chunk in turn, it reconnects
   }
   expect(rejoined).toBeGreaterThan(16)
 })
+
+test('our client on a page of another origin, which does not see the header: a reply that breaks off is not shown twice', async () => {
+  const more = gate()
+  const server = await serve(async function* () {
+    yield words('One, ')
+    await more.opened
+    yield* said('two.')()
+  }, said('One and two.'))
+  let lost = false
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    const response = await globalThis.fetch(url, init)
+    if (init?.method === 'GET') more.open()
+    const headers = new Headers(response.headers)
+    headers.delete('x-countersign-run-id')
+    if (lost) return new Response(response.body, { status: response.status, headers })
+    lost = true
+    const cut = new TransformStream<Uint8Array, Uint8Array>({
+      transform(bytes, controller) {
+        controller.enqueue(bytes)
+        if (new TextDecoder().decode(bytes).includes('One, ')) controller.error(new TypeError('cut'))
+      },
+    })
+    return new Response(response.body?.pipeThrough(cut), { headers })
+  }
+  const connection = aiSdk({ api: server.api, fetch, resume: 'rest' })
+  const client = new ChatClient({ connection, threadId: 'chat 1', notify: 'sync', onError: () => {} })
+  onTestFinished(() => client.dispose())
+  await client.sendMessage('Count')
+  expect(client.getSnapshot().status).toBe('error')
+  await vi.waitFor(async () => {
+    await client.retry()
+    expect(client.getSnapshot().status).toBe('ready')
+  })
+  const [, ...replies] = client.getSnapshot().messages
+  const texts = replies.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')))
+  expect(texts.join('')).toMatch(/^(One, two\.|One and two\.)$/)
+})

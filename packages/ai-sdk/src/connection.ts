@@ -175,8 +175,9 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       const { headers, signal } = connect
       const asked = { method: 'GET', headers: { ...headers, accept: eventStream }, signal }
       const { reader, serverRun } = broken
-      const rest =
-        resume === 'rest' && serverRun !== null ? `runId=${serverRun}&after=${reader.count}` : undefined
+      // Without the header, as on a page of another origin, our route must not send the beginning again: it knows by `after` alone.
+      const run = serverRun === null ? '' : `runId=${serverRun}&`
+      const rest = resume === 'rest' ? `${run}after=${reader.count}` : undefined
       const response = await fetchResponse(streamUrl(api, threadId, rest), options, asked)
       if (response.status === 204) return
       yield* eventsOf(response, connect, reader, resume === 'replay' ? reader.count : 0)

@@ -43,10 +43,14 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
   let texts = 0
   let thought: { readonly id: string; own: Record<string, unknown> } | undefined
   const open = new Map<string, OpenCall>()
-  const shown = new Set((continued?.parts ?? []).filter(isToolPart).map((part) => part.toolCallId))
+  const known = (continued?.parts ?? []).filter(isToolPart)
+  // An approval is not asked for a call that the page shows without its arguments.
+  const shown = new Set(known.flatMap((part) => (part.state === 'input-streaming' ? [] : part.toolCallId)))
   const asked = new Set<string>()
+  /** Calls that were asked for, and have no result. */
+  const waiting = new Set<string>()
   /** Whether the last step has calls. */
-  let hasCalls = shown.size > 0
+  let hasCalls = known.length > 0
   const emit = (chunk: AiSdkChunk) => {
     out.push(chunk)
   }
@@ -161,6 +165,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
 
   function writeResult({ toolCallId, content, metadata }: EventOf<'TOOL_CALL_RESULT'>): void {
     if (!shown.has(toolCallId)) return
+    waiting.delete(toolCallId)
     const own = getCountersignMetadata(metadata)
     const output = typeof content === 'string' ? parseJson(content, content) : content
     const reason = isRecord(output) ? asString(output.reason) : undefined
@@ -175,6 +180,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
     const { id, needsApproval: _, message, token, ...terms } = approval
     if (typeof id !== 'string' || !shown.has(toolCallId) || asked.has(id)) return
     asked.add(id)
+    waiting.add(toolCallId)
     const words = omitUndefined({ reason: asString(message), signature: asString(token) })
     emit({ type: 'tool-approval-request', approvalId: id, toolCallId, ...words, approvalDescriptor: terms })
   }
@@ -213,6 +219,15 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
       default:
         emit({ type: `data-${name}`, data: value ?? null, transient: true })
     }
+    if (name === 'approval-refused' && toolCallId === '') endUnknown(told)
+  }
+
+  /** An answer for a call that is not in the stored conversation any more, as after an edit on another page: nothing else ends it there. */
+  function endUnknown({ approvalId, message }: Readonly<Record<string, unknown>>): void {
+    const errorText = asString(message) ?? 'The answer was refused.'
+    for (const { toolCallId, state, approval } of known)
+      if (state === 'approval-responded' && approval?.id === approvalId)
+        emit({ type: 'tool-output-error', toolCallId, errorText })
   }
 
   /** An interrupt that is no tool approval is passed to the application, which cannot answer it over this stream. */
@@ -239,8 +254,10 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
 
   function finish({ outcome, metadata }: EventOf<'RUN_FINISHED'>): void {
     if (outcome?.type === 'interrupt') for (const interrupt of outcome.interrupts) askAgain(interrupt)
-    const isLeft = outcome?.type === 'success' && (outcome.pendingToolCallIds ?? []).length > 0
-    if (hasCalls && outcome?.type !== 'interrupt' && !isLeft) endWithoutCalls()
+    const left = outcome?.type === 'success' ? (outcome.pendingToolCallIds ?? []) : []
+    // What waits in a message that the client does not show is not left to it. Answers to a step before the last one would not be sent.
+    const isLeft = waiting.size > 0 || left.some((id) => shown.has(id))
+    if (hasCalls && !isLeft) endWithoutCalls()
     if (step !== undefined) emit({ type: 'finish-step' })
     if (outcome?.type === 'cancelled') emit({ type: 'abort', reason: 'The run was stopped.' })
     else emit({ type: 'finish', finishReason: finishReason(metadata?.finishReason) })

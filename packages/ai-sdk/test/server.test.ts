@@ -1,5 +1,11 @@
 import { aiSdk } from '@countersign/ai-sdk'
-import { handleAiSdkChat, loadAiSdkChat, readAiSdkBody, resumeAiSdkChat } from '@countersign/ai-sdk/server'
+import {
+  handleAiSdkChat,
+  loadAiSdkChat,
+  readAiSdkBody,
+  resumeAiSdkChat,
+  toAiSdkResponse,
+} from '@countersign/ai-sdk/server'
 import { ChatClient } from '@countersign/client'
 import { reconnecting } from '@countersign/client/reconnect'
 import {
@@ -349,4 +355,94 @@ test('a client tool that has run is not handed out again to a page that resumes 
   const types = chunks.map((chunk) => JSON.parse(chunk.slice('data: '.length)).type)
   expect(types).toEqual(['tool-input-start', 'tool-input-delta', 'tool-output-available'])
   await answered?.cancel()
+})
+
+/** The route of an agent that keeps conversations and asks before it pays; `send` is what a page sends, and returns the chunks of the reply. */
+function paymentRoute() {
+  const agent = createAgent({
+    model: {
+      id: 'test/model',
+      async *stream({ messages }) {
+        const to = `payee ${messages.length}`
+        yield { type: 'text-delta', delta: 'One moment.' }
+        yield { type: 'tool-call', id: 'c1', name: 'pay', arguments: JSON.stringify({ to }) }
+        yield { type: 'finish', reason: 'tool_calls' }
+      },
+    },
+    tools: [payments().pay],
+    threads: memoryThreads(),
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+  })
+  const context = { subject: 'ada' }
+  const load = () => loadAiSdkChat(agent, { ...context, chatId: 't' })
+  const send = async (body: unknown): Promise<{ type: string; [field: string]: unknown }[]> => {
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://localhost/', { method: 'POST', headers, body: JSON.stringify(body) })
+    const text = await (await handleAiSdkChat(agent, request, { context })).text()
+    return [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data ?? ''))
+  }
+  return { load, send }
+}
+
+test('a page that has changed the text of a reply that broke off still gets its approval request, with the arguments', async () => {
+  const { send } = paymentRoute()
+  const asked = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'go' }] }
+  await send({ id: 't', messages: [asked] })
+  const parts = [{ type: 'step-start' }, { type: 'text', text: '<p>One' }]
+  const chunks = await send({ id: 't', messages: [asked, { id: 'reply_u', role: 'assistant', parts }] })
+  expect(chunks).toContainEqual(
+    expect.objectContaining({ type: 'tool-input-delta', inputTextDelta: '{"to":"payee 1"}' }),
+  )
+  expect(chunks).toContainEqual(expect.objectContaining({ type: 'tool-approval-request', toolCallId: 'c1' }))
+})
+
+test('an approval is not asked for a call that the page shows without its arguments', async () => {
+  async function* events() {
+    const interrupt = { id: 'a1', reason: 'tool_call', toolCallId: 'c1' }
+    const outcome = { type: 'interrupt' as const, interrupts: [interrupt] }
+    yield { type: 'RUN_STARTED' as const, threadId: 't', runId: 'r' }
+    yield { type: 'RUN_FINISHED' as const, threadId: 't', runId: 'r', outcome }
+  }
+  const shown = async (state: 'input-streaming' | 'input-available') => {
+    const parts = [{ type: 'tool-pay' as const, toolCallId: 'c1', state }]
+    return toAiSdkResponse(events(), { continued: { id: 'reply', role: 'assistant', parts } }).text()
+  }
+  expect(await shown('input-available')).toContain('tool-approval-request')
+  expect(await shown('input-streaming')).not.toContain('tool-approval-request')
+})
+
+test('an answer for a call that an edit on another page has replaced ends the call on its page, with the reason', async () => {
+  const { load, send } = paymentRoute()
+  const asked = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'go' }] }
+  await send({ id: 't', messages: [asked] })
+  const page = (await load()).map((message) => ({
+    ...message,
+    parts: message.parts.map((part) =>
+      'approval' in part && typeof part.approval === 'object'
+        ? { ...part, state: 'approval-responded', approval: { ...part.approval, approved: true } }
+        : part,
+    ),
+  }))
+  await send({ id: 't', messageId: 'u', messages: [{ ...asked, parts: [{ type: 'text', text: 'other' }] }] })
+  const chunks = await send({ id: 't', messages: page })
+  const errorText = 'This conversation holds no call that the answer is for.'
+  expect(chunks).toContainEqual({ type: 'tool-output-error', toolCallId: 'c1', errorText })
+})
+
+test('a run that is stopped behind an approval request ends with the step of that call: otherwise its answer would not be sent', async () => {
+  async function* events() {
+    const ids = { threadId: 't', runId: 'r' }
+    yield { type: 'RUN_STARTED' as const, ...ids }
+    yield { type: 'TOOL_CALL_START' as const, toolCallId: 'c1', toolCallName: 'pay', parentMessageId: 'm' }
+    yield { type: 'TOOL_CALL_END' as const, toolCallId: 'c1' }
+    yield {
+      type: 'CUSTOM' as const,
+      name: 'approval-requested',
+      value: { toolCallId: 'c1', approval: { id: 'a1' } },
+    }
+    yield { type: 'RUN_FINISHED' as const, ...ids, outcome: { type: 'cancelled' as const } }
+  }
+  const text = await toAiSdkResponse(events()).text()
+  expect(text).toContain('tool-approval-request')
+  expect(text.match(/start-step/g)).toHaveLength(1)
 })

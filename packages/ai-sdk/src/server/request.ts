@@ -47,7 +47,12 @@ export async function readAiSdkRequest(request: Request): Promise<AiSdkRequest> 
   return readFrom(request, unknownCaller)
 }
 
-export async function readFrom(request: Request, arrival: Arrival): Promise<AiSdkRequest> {
+/** What only our route needs to know of it. */
+interface ReadRequest extends AiSdkRequest {
+  readonly isReplyLast: boolean
+}
+
+export async function readFrom(request: Request, arrival: Arrival): Promise<ReadRequest> {
   const { headers, method } = request
   checkRequest(method, headers.get('content-type'), headers.get('content-length'), arrival.limits)
   const text = await readText(request.body?.getReader(), arrival)
@@ -63,7 +68,7 @@ export function readAiSdkBody(body: unknown): AiSdkRequest {
   return readBody(body, unknownCaller.limits)
 }
 
-function readBody(body: unknown, limits: Arrival['limits']): AiSdkRequest {
+function readBody(body: unknown, limits: Arrival['limits']): ReadRequest {
   if (!isRecord(body) || !Array.isArray(body.messages))
     throw invalid('The body must be an AI SDK chat request: { id, messages }.')
   const messages = body.messages.map((message, at) => readMessage(message, at, limits))
@@ -86,6 +91,7 @@ function readBody(body: unknown, limits: Arrival['limits']): AiSdkRequest {
   return {
     input,
     continued: continued?.role === 'assistant' ? continued : undefined,
+    isReplyLast: last?.role === 'assistant',
     ...(last?.role === 'user' && replacing(body, last)),
   }
 }
@@ -97,29 +103,36 @@ function replacing({ trigger, messageId }: Readonly<Record<string, unknown>>, la
 
 /**
  * The request for an agent with threads: only what its stored conversation may lack. The SDK keeps the id of an edited message; the new
- * version that is stored gets an id of its own.
+ * version that is stored gets an id of its own. `said`: the id that the last user message of the page has there.
  *
  * @throws CountersignError `approval-tampered` (409) if an answered call is not shown as it is stored: the user saw other arguments.
  */
 export async function inputFor(
   { threads }: Agent,
-  { input, replaces }: AiSdkRequest,
+  { input, continued, replaces, isReplyLast }: ReadRequest,
   context: ChatOptions['context'],
-): Promise<RunAgentInput> {
-  if (threads === undefined) return input
+): Promise<{ readonly input: RunAgentInput; readonly said?: string | undefined }> {
+  if (threads === undefined) return { input }
   const { messages, threadId, resume = [] } = input
   const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
-  const added = messages.filter(({ role }, at) => role === 'tool' || (role === 'user' && at > spoken))
-  if (replaces === undefined && resume.length === 0) return { ...input, messages: added }
+  // Of a reply that broke off at once, nothing may be left among the messages.
+  const isNew = ({ role }: Message, at: number) => role === 'user' && at > spoken && !isReplyLast
+  const added = messages.filter((message, at) => message.role === 'tool' || isNew(message, at))
+  const last = messages.findLast(({ role }) => role === 'user')
+  if (replaces === undefined && continued === undefined && resume.length === 0)
+    return { input: { ...input, messages: added }, said: last?.id }
   const thread = await readThread(threads, { owner: context?.subject ?? null, threadId })
   const stored = thread?.messages ?? []
   if (resume.length > 0) checkShown(messages, stored)
-  const last = messages.findLast(({ role }) => role === 'user')
-  const id = last && stored.find((message) => isVersion(message, last.id))?.id
-  if (!replaces || !last || id === undefined) return { ...input, messages: added }
+  const version = last && stored.find((message) => isVersion(message, last.id))
+  // With another text, the page shows another version.
+  const said = version && sameJson(version.content, last.content) ? version.id : last?.id
+  const id = version?.id
+  if (!replaces || !last || id === undefined) return { input: { ...input, messages: added }, said }
   const own = added.filter(({ role }) => role !== 'user')
   const edited = replaces === 'edit' ? [...own, { ...last, id: randomId('msg_') }] : own
-  return { ...input, messages: edited, forwardedProps: { countersign: { [replaces]: id } } }
+  const forwardedProps = { countersign: { [replaces]: id } }
+  return { input: { ...input, messages: edited, forwardedProps }, said }
 }
 
 function isVersion({ id, role, metadata }: Message, of: string): boolean {

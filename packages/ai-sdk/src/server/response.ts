@@ -62,8 +62,7 @@ export async function handleAiSdkChat(
     const owner = subjectOf(context)?.id
     const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
-    const given = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
-    const said = asked.input.messages.findLast(({ role }) => role === 'user')
+    const { input: given, said } = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
     const lacked = (stored: readonly Message[]) => lackedBy(continued, said, stored)
     const run = await startRun(agent, given, options, request.signal, { lacked })
     const messageId = agent.threads ? replyId(run.messages) : undefined
@@ -129,8 +128,8 @@ export async function resumeAiSdkChat(
     const count = (name: string) => /^\d{1,9}$/.exec(query.get(name) ?? '')?.[0]
     const after = count('after')
     const skip = Number(after) - Number(count('before') ?? 0)
-    // The client lacks some of what was not the run's: it is sent that with its next request.
-    if (skip < 0) return new Response(null, nothingToResume)
+    // The client lacks some of what was not the run's, or does not know the run: it is sent that with its next request.
+    if (skip < 0 || (after !== undefined && !query.has('runId'))) return new Response(null, nothingToResume)
     const key = { owner: context?.subject ?? null, threadId }
     const thread = agent.threads && (await readThread(agent.threads, key))
     const { messages = [], run } = thread ?? {}

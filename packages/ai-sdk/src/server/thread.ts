@@ -1,7 +1,7 @@
 import { type Message, type MessagePart, omitUndefined, type UIMessage } from '@countersign/core'
 import { type Agent, loadThread } from '@countersign/server'
 import { aiSdkOf } from '../mark.js'
-import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
+import { type AiSdkMessage, type AiSdkPart, type AiSdkTool, isToolPart, stepsOf } from '../message.js'
 import { toAiSdkMessages } from '../to-messages.js'
 
 /**
@@ -31,43 +31,58 @@ export function replyId(messages: readonly Pick<Message, 'id' | 'role'>[]): stri
 }
 
 /**
- * What a page lacks of a stored reply because a response was lost: results of calls that still wait on the page, and everything after the last
- * call and text that it shows. `asked`: the user message that the reply answers.
+ * What a page lacks of a stored reply because a response was lost: results of calls that still wait on the page, and everything behind the
+ * last step that it shows. Where it can't be told what that step is, only the calls that are open. `asked`: the id of the user message that the
+ * reply answers.
  */
 export function lackedBy(
   continued: AiSdkMessage | undefined,
-  asked: Pick<Message, 'id'> | undefined,
+  asked: string | undefined,
   messages: readonly Message[],
 ): Message[] {
   const from = messages.findLastIndex(({ role }) => role === 'user')
   const reply = messages.slice(from + 1)
-  const { parts = [] } = continued ?? {}
-  const isWhole = (part: AiSdkPart) => isToolPart(part) && part.state !== 'input-streaming'
-  const calls = parts.filter(isToolPart).filter(isWhole)
+  const steps = continued ? stepsOf(continued) : []
+  const calls = steps.flat().filter(isToolPart).filter(isWhole)
   const shown = new Set(calls.map(({ toolCallId }) => toolCallId))
   const open = calls.filter(({ state }) => !state.startsWith('output-'))
   const waiting = new Set(open.map(({ toolCallId }) => toolCallId))
   const called = reply.findLastIndex((message) => callsOf(message).some(({ id }) => shown.has(id)))
-  const behind = parts.slice(1 + parts.findLastIndex(isWhole))
-  const text = behind.map((part) => (part.type === 'text' ? part.text : '')).join('')
-  const isBegun = text !== '' || behind.some(({ type }) => type === 'reasoning')
-  const said = reply.findIndex(
-    (message, at) => at > called && text !== '' && textOf(message).startsWith(text),
-  )
-  const last = isBegun ? said : called
-  // Otherwise the page shows another version, or nobody knows how far it got.
-  const isKnown = calls.length > 0 ? last >= 0 : asked?.id === messages[from]?.id && (!isBegun || said >= 0)
-  return reply.flatMap((message, at): Message[] => {
+  const isThisReply = called >= 0 || (calls.length === 0 && asked === messages[from]?.id)
+  const step = steps.findLast((parts) => parts.some(isToolPart) || saidIn(parts) !== '') ?? []
+  const begun = new Set(step.flatMap((part) => (isToolPart(part) ? part.toolCallId : [])))
+  const text = saidIn(step)
+  const last =
+    begun.size > 0
+      ? reply.findLastIndex((message) => callsOf(message).some(({ id }) => begun.has(id)))
+      : reply.findIndex((message, at) => at > called && text !== '' && textOf(message).startsWith(text))
+  const isKnown = isThisReply && (last >= 0 || step.length === 0)
+  // Another page has answered them, and gone on.
+  const before = messages
+    .slice(0, from)
+    .filter((message) => message.role === 'tool' && waiting.has(message.toolCallId))
+  const ended = new Set(reply.flatMap((message) => (message.role === 'tool' ? message.toolCallId : [])))
+  const behind = reply.flatMap((message, at): Message[] => {
     if (message.role === 'tool' && shown.has(message.toolCallId))
       return waiting.has(message.toolCallId) ? [message] : []
-    if (!isKnown || at < last) return []
-    if (at > last) return [message]
-    const content = isBegun ? textOf(message).slice(text.length) : ''
-    const toolCalls = callsOf(message).filter(({ id }) => !shown.has(id))
+    if (isKnown && at > last) return [message]
+    const isLast = isKnown && at === last
+    if (!isThisReply || (isKnown && !isLast)) return []
+    const content = isLast && textOf(message).startsWith(text) ? textOf(message).slice(text.length) : ''
+    const toolCalls = callsOf(message).filter(({ id }) => !shown.has(id) && (isLast || !ended.has(id)))
     return content !== '' || toolCalls.length > 0
       ? [{ id: message.id, role: 'assistant', content, toolCalls }]
       : []
   })
+  return [...before, ...behind]
+}
+
+function isWhole({ state }: AiSdkTool): boolean {
+  return state !== 'input-streaming'
+}
+
+function saidIn(parts: readonly AiSdkPart[]): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
 function textOf(message: Message): string {
