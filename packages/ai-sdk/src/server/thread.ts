@@ -31,9 +31,8 @@ export function replyId(messages: readonly Pick<Message, 'id' | 'role'>[]): stri
 }
 
 /**
- * What a page lacks of a stored reply because a response was lost: results of calls that still wait on the page, and everything behind the
- * last step that it shows. Where it can't be told what that step is, only the calls that are open. `asked`: the id of the user message that the
- * reply answers.
+ * What a page lacks of a stored reply because a response was lost: results of calls that still wait on the page, and everything behind what it
+ * shows. If it can't be told how far that is, only the calls that are open. `asked`: the id of the user message that the reply answers.
  */
 export function lackedBy(
   continued: AiSdkMessage | undefined,
@@ -44,45 +43,69 @@ export function lackedBy(
   const reply = messages.slice(from + 1)
   const steps = continued ? stepsOf(continued) : []
   const calls = steps.flat().filter(isToolPart).filter(isWhole)
-  const shown = new Set(calls.map(({ toolCallId }) => toolCallId))
-  const open = calls.filter(({ state }) => !state.startsWith('output-'))
-  const waiting = new Set(open.map(({ toolCallId }) => toolCallId))
-  const called = reply.findLastIndex((message) => callsOf(message).some(({ id }) => shown.has(id)))
-  const isThisReply = called >= 0 || (calls.length === 0 && asked === messages[from]?.id)
-  const step = steps.findLast((parts) => parts.some(isToolPart) || saidIn(parts) !== '') ?? []
-  const begun = new Set(step.flatMap((part) => (isToolPart(part) ? part.toolCallId : [])))
-  const text = saidIn(step)
-  const last =
-    begun.size > 0
-      ? reply.findLastIndex((message) => callsOf(message).some(({ id }) => begun.has(id)))
-      : reply.findIndex((message, at) => at > called && text !== '' && textOf(message).startsWith(text))
-  const isKnown = isThisReply && (last >= 0 || step.length === 0)
+  const shown = idsOf(calls)
+  const waiting = idsOf(calls.filter(({ state }) => !state.startsWith('output-')))
+  const isAwaited = (message: Message) => message.role === 'tool' && waiting.has(message.toolCallId)
+  const isThisReply =
+    calls.length > 0 ? reply.some((message) => hasCall(message, shown)) : asked === messages[from]?.id
   // Another page has answered them, and gone on.
-  const before = messages
-    .slice(0, from)
-    .filter((message) => message.role === 'tool' && waiting.has(message.toolCallId))
+  const before = messages.slice(0, from).filter(isAwaited)
+  if (!isThisReply) return [...before, ...reply.filter(isAwaited)]
   const ended = new Set(reply.flatMap((message) => (message.role === 'tool' ? message.toolCallId : [])))
+  const last = lastShown(steps, reply)
   const behind = reply.flatMap((message, at): Message[] => {
-    if (message.role === 'tool' && shown.has(message.toolCallId))
-      return waiting.has(message.toolCallId) ? [message] : []
-    if (isKnown && at > last) return [message]
-    const isLast = isKnown && at === last
-    if (!isThisReply || (isKnown && !isLast)) return []
-    const content = isLast && textOf(message).startsWith(text) ? textOf(message).slice(text.length) : ''
-    const toolCalls = callsOf(message).filter(({ id }) => !shown.has(id) && (isLast || !ended.has(id)))
-    return content !== '' || toolCalls.length > 0
-      ? [{ id: message.id, role: 'assistant', content, toolCalls }]
-      : []
+    if (message.role === 'tool' && shown.has(message.toolCallId)) return isAwaited(message) ? [message] : []
+    if (last === undefined) return restOf(message, textOf(message), (id) => !shown.has(id) && !ended.has(id))
+    if (at === last.at) return restOf(message, last.text, (id) => !shown.has(id))
+    return at > last.at ? [message] : []
   })
   return [...before, ...behind]
 }
 
-function isWhole({ state }: AiSdkTool): boolean {
-  return state !== 'input-streaming'
+interface LastShown {
+  readonly at: number
+  readonly text: string
 }
 
-function saidIn(parts: readonly AiSdkPart[]): string {
-  return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+/** The message of a reply that a page shows last; at -1 if it shows none, undefined if that can't be told. Each step is one message. */
+function lastShown(
+  steps: readonly (readonly AiSdkPart[])[],
+  reply: readonly Message[],
+): LastShown | undefined {
+  let next = 0
+  let last: LastShown | undefined = { at: -1, text: '' }
+  for (const step of steps) {
+    const begun = idsOf(step.filter(isToolPart))
+    const text = step.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    if (begun.size === 0 && text === '') continue
+    const isOf = (message: Message) =>
+      begun.size > 0 ? hasCall(message, begun) : textOf(message).startsWith(text)
+    const at = reply.findIndex((message, index) => index >= next && isOf(message))
+    last = at < 0 ? undefined : { at, text }
+    if (last) next = at + 1
+  }
+  return last
+}
+
+/** The message without the text and the calls that the page shows; none if nothing is left. */
+function restOf(message: Message, shown: string, isLacked: (callId: string) => boolean): Message[] {
+  const content = textOf(message).startsWith(shown) ? textOf(message).slice(shown.length) : ''
+  const toolCalls = callsOf(message).filter(({ id }) => isLacked(id))
+  return content !== '' || toolCalls.length > 0
+    ? [{ id: message.id, role: 'assistant', content, toolCalls }]
+    : []
+}
+
+function idsOf(calls: readonly AiSdkTool[]): ReadonlySet<string> {
+  return new Set(calls.map(({ toolCallId }) => toolCallId))
+}
+
+function hasCall(message: Message, ids: ReadonlySet<string>): boolean {
+  return callsOf(message).some(({ id }) => ids.has(id))
+}
+
+function isWhole({ state }: AiSdkTool): boolean {
+  return state !== 'input-streaming'
 }
 
 function textOf(message: Message): string {
