@@ -12,7 +12,7 @@ import {
   textStart,
 } from '@countersign/testing'
 import { createEffect, For, Index, type JSX } from 'solid-js'
-import { hydrate, render } from 'solid-js/web'
+import { render } from 'solid-js/web'
 import { expect, onTestFinished, test, vi } from 'vitest'
 
 const history: readonly UIMessage[] = Array.from({ length: 50 }, (_, at) => ({
@@ -176,19 +176,4 @@ test('an effect that reads one field runs only when that field is another', asyn
     count: [50, 51, 52],
     pending: [0],
   })
-})
-
-test('S4.89 what appears after a page was hydrated shows the current messages at once', async () => {
-  Reflect.set(globalThis, '_$HY', { events: [], completed: new WeakSet(), r: {}, fe() {} })
-  onTestFinished(hydrate(() => undefined, document.createElement('div')))
-  const chat = start()
-  await writing(chat)
-  const first: number[] = []
-  const Page = () => {
-    first.push(useChat({ client: chat.client }).messages.length)
-    return <For each={useMessageIds({ client: chat.client })()}>{(id) => <p>{id}</p>}</For>
-  }
-  chat.show(() => <Page />)
-  expect(first).toEqual([52])
-  expect(chat.container.querySelectorAll('p')).toHaveLength(52)
 })

@@ -1,11 +1,14 @@
 /** @jsxImportSource solid-js */
+import { ChatClient } from '@countersign/client'
+import { useChat, useMessageIds } from '@countersign/solid'
+import { scriptedConnection, text } from '@countersign/testing'
 import {
   type BindingHarness,
   describeBinding,
   type MountedPage,
   type PageUse,
 } from '@countersign/testing/suites'
-import { createSignal, type JSX } from 'solid-js'
+import { createSignal, For, type JSX } from 'solid-js'
 import { hydrate, render } from 'solid-js/web'
 import { afterAll, expect, test } from 'vitest'
 import { Pages, type Probe } from './parity-page.js'
@@ -48,6 +51,10 @@ async function mounted(
   }
 }
 
+/** What Solid's own script in the head of a served page leaves behind. */
+const startServed = () =>
+  Reflect.set(globalThis, '_$HY', { events: [], completed: new WeakSet(), r: {}, fe() {} })
+
 const harness: BindingHarness = {
   runsOnce: true,
   mount(use, { pages } = {}) {
@@ -57,11 +64,29 @@ const harness: BindingHarness = {
   },
   renderToString: async (use) => server.renderPages({ use, probe: newProbe(), pages: 1 }),
   hydrate(container, use) {
-    // What Solid's own script in the head of a served page leaves behind.
-    Reflect.set(globalThis, '_$HY', { events: [], completed: new WeakSet(), r: {}, fe() {} })
+    startServed()
     return mounted(container, use, (page) => hydrate(page, container))
   },
   settle: turn,
 }
 
 describeBinding('solid', harness, { test, expect })
+
+// Behind the suite: Solid hydrates no other page in place once one has been changed.
+test('S4.89 what appears after a page was hydrated shows the current messages at once', async () => {
+  startServed()
+  const close = hydrate(() => undefined, document.createElement('div'))
+  const client = new ChatClient({ connection: scriptedConnection([[text('Hello.')]]) })
+  await client.sendMessage('go')
+  const first: number[] = []
+  const Page = () => {
+    first.push(useChat({ client }).messages.length)
+    return <For each={useMessageIds({ client })()}>{(id) => <p>{id}</p>}</For>
+  }
+  const container = document.createElement('div')
+  const unmount = render(() => <Page />, container)
+  expect(first).toEqual([2])
+  expect(container.querySelectorAll('p')).toHaveLength(2)
+  unmount()
+  close()
+})
