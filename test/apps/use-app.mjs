@@ -50,11 +50,16 @@ export async function useApp(browser, { url, restart, picture, rendersOnServer, 
     seen.push('approved, also seen in a second tab')
 
     await say(page, 'Order 2 teas.')
+    // while the reply streams: shown at once, and sent once the request is answered
+    await say(page, 'Order 2 waters.')
+    await waiting(page, 'Order 2 waters.').waitFor()
     await question(page).getByRole('button', { name: 'Cancel' }).click()
     await reply(page, 'Then nothing is ordered.').waitFor()
     seen.push('denied')
 
-    await say(page, 'Order 2 waters.')
+    await question(page).waitFor()
+    strictEqual(await waiting(page, 'Order 2 waters.').count(), 0)
+    seen.push('a message that waited was shown, and then sent')
     strictEqual(await count(page).inputValue(), '2')
     await count(page).fill('4')
     // the page renders again with each letter, and the edit stays
@@ -114,6 +119,7 @@ const words =
 
 const question = (page) => page.getByRole('group', { name: 'May place_order run?' })
 const count = (page) => question(page).getByRole('spinbutton', { name: 'Count' })
+const waiting = (page, text) => page.getByText(`Not sent yet: ${text}`)
 const reply = (page, text) => page.locator('p').filter({ hasText: text })
 
 /** The first reply as it is shown, complete or not. */

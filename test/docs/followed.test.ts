@@ -151,6 +151,26 @@ test('in every example, each button that answers a request ignores the second cl
   expect(careless.map(({ place }) => place)).toEqual([])
 })
 
+test('every example that shows a conversation also shows the messages that wait for a run to end: else they seem lost', () => {
+  /** A loop over the turns in each framework and without one, and turns that are given to somebody else's loop. */
+  const loops = [
+    /(?<!\.)\b(?:turns|messages|turnsOf\(messages\))\.(?:map|flatMap)\(/,
+    / of (?:messages|turnsOf\(messages\))\)/,
+    /<Index each=\{chat\.turns\}/,
+    / in turns"/,
+    /\{#each chat\.turns /,
+    / messages: chat\.turns,/,
+  ]
+  /** A page before its migration. */
+  const others = /'(?:@ai-sdk\/react|@tanstack\/ai-client)'/
+  const shown = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => loops.some((loop) => loop.test(code)) && !others.test(code))
+  expect(shown.length).toBeGreaterThan(15)
+  const lost = shown.filter(({ code }) => !/\bqueue\b/.test(code) || !code.includes('queuedText('))
+  expect(lost.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
 test('what the user types into the edit form of an example stays while the page shows something else', () => {
   const pages = writtenPages().flatMap(blocksOf)
   const reset = pages.filter(({ language, code }) => {

@@ -70,8 +70,7 @@ async function approveIn(page: Page, url: string, isThere: () => boolean): Promi
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   await page.goto(url)
-  await page.getByRole('textbox', { name: 'Message' }).fill('Delete the draft, please.')
-  await page.getByRole('button', { name: 'Send' }).click()
+  await say(page, 'Delete the draft, please.')
   const question = page.getByRole('group', { name: 'May delete_file run?' })
   await question.waitFor()
   expect(await question.locator('pre').textContent()).toBe('{\n  "path": "draft.txt"\n}')
@@ -81,7 +80,17 @@ async function approveIn(page: Page, url: string, isThere: () => boolean): Promi
   await page.getByText('The draft is deleted.').waitFor()
   expect(isThere()).toBe(false)
   expect(await question.count()).toBe(0)
+  // while a reply is on its way, here for ever
+  await page.route('**/api/chat', () => {})
+  await say(page, 'Delete the next one.')
+  await say(page, 'No, stop.')
+  await page.getByText('Not sent yet: No, stop.').waitFor()
   expect(complaints).toEqual([])
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text)
+  await page.getByRole('button', { name: 'Send' }).click()
 }
 
 async function followServerRendering(person: Newcomer, framework: Framework): Promise<void> {

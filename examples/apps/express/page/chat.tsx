@@ -1,6 +1,6 @@
 import { approvalView, nextStep, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
-import { unsentIn } from '@countersign/client/ui'
+import { queuedText, unsentIn } from '@countersign/client/ui'
 import { webStorage } from '@countersign/client/web-storage'
 import { useChat } from '@countersign/react'
 import { useState } from 'react'
@@ -20,7 +20,7 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
     serverThreads('/api/chat', { local: webStorage({ prefix: `unsent:${user}:` }) }),
   )
   const chat = useChat({ ...threads, threadId })
-  const { turns, pendingApprovals, error, sendMessage, retry, addToolApprovalResponse } = chat
+  const { turns, pendingApprovals, queue, error, sendMessage, retry, addToolApprovalResponse } = chat
   const unsent = unsentIn(chat)
   const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? [])
   return (
@@ -69,6 +69,9 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
             </form>
           )}
         </fieldset>
+      ))}
+      {queue.map((queued) => (
+        <p key={queued.id}>Not sent yet: {queuedText(queued)}</p>
       ))}
       {error && (
         <p role="alert">

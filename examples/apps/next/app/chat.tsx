@@ -2,7 +2,7 @@
 
 import { approvalView, type InitialThread, nextStep, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
-import { unsentIn } from '@countersign/client/ui'
+import { queuedText, unsentIn } from '@countersign/client/ui'
 import { useChat } from '@countersign/react'
 import { useEffect } from 'react'
 
@@ -24,7 +24,7 @@ interface Given {
 
 export function Chat({ threadId, initialThread }: Given) {
   const chat = useChat({ ...threads, threadId, initialThread })
-  const { turns, pendingApprovals, error, sendMessage, retry, addToolApprovalResponse } = chat
+  const { turns, pendingApprovals, queue, error, sendMessage, retry, addToolApprovalResponse } = chat
   // A new conversation gets its id with its first message. In the address, it can be opened again.
   useEffect(() => {
     if (threadId === undefined && chat.threadId !== '')
@@ -77,6 +77,9 @@ export function Chat({ threadId, initialThread }: Given) {
             </form>
           )}
         </fieldset>
+      ))}
+      {queue.map((queued) => (
+        <p key={queued.id}>Not sent yet: {queuedText(queued)}</p>
       ))}
       {error && (
         <p role="alert">

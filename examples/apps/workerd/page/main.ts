@@ -9,7 +9,7 @@ import {
   turnsOf,
 } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
-import { unsentIn } from '@countersign/client/ui'
+import { queuedText, unsentIn } from '@countersign/client/ui'
 
 const threadId = location.pathname.split('/').at(-1) ?? ''
 const client = new ChatClient({ ...serverThreads('/api/chat'), threadId })
@@ -74,14 +74,16 @@ function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView
 
 function draw() {
   const snapshot = client.getSnapshot()
-  const { messages, pendingApprovals, error } = snapshot
+  const { messages, pendingApprovals, queue, error } = snapshot
   const turns = turnsOf(messages).map(({ role, parts }) => element('p', `${role}: ${textOf(parts)}`))
+  const waiting = queue.map((queued) => element('p', `Not sent yet: ${queuedText(queued)}`))
   const unsent = unsentIn(snapshot)
   const told = error ? error.message : unsent?.title
   const retry = button(unsent?.action ?? 'Retry', false, () => client.retry())
   const problem = told ? [element('p', told, retry)] : []
   document.querySelector('#turns')?.replaceChildren(...turns)
   drawQuestions(pendingApprovals)
+  document.querySelector('#queue')?.replaceChildren(...waiting)
   document.querySelector('#problem')?.replaceChildren(...problem)
 }
 

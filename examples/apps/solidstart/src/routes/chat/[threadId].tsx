@@ -1,6 +1,6 @@
 import { approvalView, type InitialThread, nextStep, type Turn } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
-import { unsentIn } from '@countersign/client/ui'
+import { queuedText, unsentIn } from '@countersign/client/ui'
 import { loadThread } from '@countersign/server'
 import { useChat } from '@countersign/solid'
 import { createAsync, query, useParams } from '@solidjs/router'
@@ -100,6 +100,7 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
           </Show>
         )}
       </For>
+      <For each={chat.queue}>{(queued) => <p>Not sent yet: {queuedText(queued)}</p>}</For>
       <Show when={chat.error}>
         {(error) => (
           <p role="alert">
