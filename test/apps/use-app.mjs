@@ -49,10 +49,12 @@ export async function useApp(browser, { url, restart, picture, rendersOnServer, 
     await tab.close()
     seen.push('approved, also seen in a second tab')
 
+    const send = await holdRequests(page)
     await say(page, 'Order 2 teas.')
-    // while the reply streams: shown at once, and sent once the request is answered
+    // during a run: shown at once, and sent once the request is answered
     await say(page, 'Order 2 waters.')
     await waiting(page, 'Order 2 waters.').waitFor()
+    await send()
     await question(page).getByRole('button', { name: 'Cancel' }).click()
     await reply(page, 'Then nothing is ordered.').waitFor()
     seen.push('denied')
@@ -126,6 +128,22 @@ const reply = (page, text) => page.locator('p').filter({ hasText: text })
 async function shownReply(page) {
   const text = await reply(page, 'Let me see').textContent()
   return text.replace('assistant:', '').trim()
+}
+
+/** Until the result is called, what the page posts does not leave it. */
+async function holdRequests(page) {
+  let release
+  const released = new Promise((resolve) => {
+    release = resolve
+  })
+  await page.route('**/*', async (route) => {
+    if (route.request().method() === 'POST') await released
+    await route.continue()
+  })
+  return () => {
+    release()
+    return page.unrouteAll({ behavior: 'wait' })
+  }
 }
 
 async function say(page, text) {
