@@ -6,6 +6,7 @@ import {
   customRef,
   getCurrentInstance,
   inject,
+  nextTick,
   onMounted,
   onScopeDispose,
   ReactiveEffect,
@@ -35,12 +36,11 @@ export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   let last: T | undefined
   /** Whether `last` was read after the last notification. */
   let isRead = false
-  // A component that hydrates server-rendered HTML has its element before it is mounted.
   const instance = setupInstance()
-  let isServed = instance && (instance.vnode.el ?? inject(ssrContextKey, undefined)) != null
+  let readsBeginning = instance !== undefined && isServed(instance)
   whileShown(source, ([client, subscribe, get]) => {
     const detach = client.attach()
-    isServed = false
+    readsBeginning = false
     // The value may have changed since the first read.
     change()
     const leave = subscribe(() => {
@@ -56,7 +56,7 @@ export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   return computed(() => {
     void changes.value
     const [, , get, getServer] = source.value
-    last = isServed ? getServer() : get()
+    last = readsBeginning ? getServer() : get()
     isRead = true
     return last
   })
@@ -77,11 +77,14 @@ export function untracked<T>(read: () => T): T {
  * both need is never released in between. In a component it starts on mount, so never on a server; elsewhere at once.
  */
 export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): void {
-  const shown = shallowRef(!setupInstance())
-  if (!shown.value)
-    onMounted(() => {
-      shown.value = true
-    })
+  const instance = setupInstance()
+  const shown = shallowRef(!instance)
+  const show = () => {
+    shown.value = true
+  }
+  if (instance) onMounted(show)
+  // A shared store outlives the component that creates it, and that may wait for something and never be mounted.
+  if (instance && !isServed(instance)) void nextTick(show)
   let end = () => {}
   const follow = () => {
     if (!shown.value) return
@@ -97,4 +100,9 @@ export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): 
 function setupInstance(): ComponentInternalInstance | undefined {
   const instance = getCurrentInstance()
   return instance?.isMounted ? undefined : (instance ?? undefined)
+}
+
+/** Whether a server renders a component, or it hydrates server-rendered HTML: then it has its element before it is mounted. */
+function isServed({ vnode }: ComponentInternalInstance): boolean {
+  return (vnode.el ?? inject(ssrContextKey, undefined)) != null
 }
