@@ -26,6 +26,8 @@ export function keepFor<Key, T>(getKey: () => Key, open: (key: Key) => () => T):
   }
 }
 
+const failed = Symbol('failed')
+
 /** A getter of `read()`. While an effect uses it, the client is attached; otherwise nothing is subscribed. */
 export function observe<Tools extends ToolMap, T>(
   client: ChatClient<Tools>,
@@ -33,10 +35,15 @@ export function observe<Tools extends ToolMap, T>(
   subscribe: (listener: () => void) => () => void = client.subscribe,
 ): () => T {
   const track = createSubscriber((update) => {
-    let last = read()
+    let last: T | typeof failed = read()
     const leave = subscribe(() => {
-      const next = read()
-      if (Object.is(last, next)) return
+      let next: T | typeof failed = failed
+      try {
+        next = read()
+      } catch {
+        // The effect reads again, and gets the error: nothing else tells its page, which would show the value before.
+      }
+      if (next !== failed && Object.is(last, next)) return
       last = next
       update()
     })
