@@ -1,6 +1,5 @@
 import type { ChatClient } from '@countersign/client'
 import {
-  type ComponentInternalInstance,
   type ComputedRef,
   computed,
   customRef,
@@ -36,8 +35,7 @@ export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   let last: T | undefined
   /** Whether `last` was read after the last notification. */
   let isRead = false
-  const instance = setupInstance()
-  let readsBeginning = instance !== undefined && isServed(instance)
+  let readsBeginning = setUp() === 'served'
   whileShown(source, ([client, subscribe, get]) => {
     const detach = client.attach()
     readsBeginning = false
@@ -77,14 +75,14 @@ export function untracked<T>(read: () => T): T {
  * both need is never released in between. In a component it starts on mount, so never on a server; elsewhere at once.
  */
 export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): void {
-  const instance = setupInstance()
-  const shown = shallowRef(!instance)
+  const component = setUp()
+  const shown = shallowRef(!component)
   const show = () => {
     shown.value = true
   }
-  if (instance) onMounted(show)
-  // A shared store outlives the component that creates it, and that may wait for something and never be mounted.
-  if (instance && !isServed(instance)) void nextTick(show)
+  if (component) onMounted(show)
+  // A component that is never mounted, because the user leaves while it waits, may have created a store that stays.
+  if (component === 'new') void nextTick(show)
   let end = () => {}
   const follow = () => {
     if (!shown.value) return
@@ -96,13 +94,9 @@ export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): 
   onScopeDispose(() => end(), true)
 }
 
-/** The component that is being set up, if any. */
-function setupInstance(): ComponentInternalInstance | undefined {
+/** The component that is being set up, if any. A server renders it, or it hydrates (then it has its element before it is mounted), or it is new. */
+function setUp(): 'served' | 'new' | undefined {
   const instance = getCurrentInstance()
-  return instance?.isMounted ? undefined : (instance ?? undefined)
-}
-
-/** Whether a server renders a component, or it hydrates server-rendered HTML: then it has its element before it is mounted. */
-function isServed({ vnode }: ComponentInternalInstance): boolean {
-  return (vnode.el ?? inject(ssrContextKey, undefined)) != null
+  if (!instance || instance.isMounted) return undefined
+  return (instance.vnode.el ?? inject(ssrContextKey, undefined)) == null ? 'new' : 'served'
 }
