@@ -92,7 +92,7 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
     else clients.setOptions(own())
   })
   const client = createMemo(() => found().client)
-  startEffect(on(client, ({ attach }) => onCleanup(attach())))
+  startEffect(() => onCleanup(untrack(client().attach)))
   return client
 }
 
