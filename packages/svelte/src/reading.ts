@@ -26,8 +26,6 @@ export function keepFor<Key, T>(getKey: () => Key, open: (key: Key) => () => T):
   }
 }
 
-const failed = Symbol('failed')
-
 /** A getter of `read()`. While an effect uses it, the client is attached; otherwise nothing is subscribed. */
 export function observe<Tools extends ToolMap, T>(
   client: ChatClient<Tools>,
@@ -35,17 +33,16 @@ export function observe<Tools extends ToolMap, T>(
   subscribe: (listener: () => void) => () => void = client.subscribe,
 ): () => T {
   const track = createSubscriber((update) => {
-    let last: T | typeof failed = read()
+    let last: T | symbol = read()
     const leave = subscribe(() => {
-      let next: T | typeof failed = failed
+      let next: T | symbol = Symbol()
       try {
         next = read()
       } catch {
-        // The effect reads again, and gets the error: nothing else tells its page, which would show the value before.
+        // The effect must read again, and get the error: otherwise its page would show the value before it.
       }
-      if (next !== failed && Object.is(last, next)) return
+      if (!Object.is(last, next)) update()
       last = next
-      update()
     })
     const detach = attachSoon(client)
     return () => {
@@ -83,9 +80,8 @@ export function createFinding<T>(find: () => T, follow: () => T): () => T {
     let last = find()
     return followed.subscribe(() => {
       const next = find()
-      if (next === last) return
+      if (next !== last) update()
       last = next
-      update()
     })
   })
   return () => {
