@@ -6,10 +6,9 @@ import type { ChatSnapshot, ToolMap } from '@countersign/core'
  */
 export function createSelection<Tools extends ToolMap, T>(
   getSnapshot: () => ChatSnapshot<Tools>,
-  equal: (a: T, b: T) => boolean = Object.is,
-): (select: (snapshot: ChatSnapshot<Tools>) => T) => T {
+): (select: (snapshot: ChatSnapshot<Tools>) => T, equal?: (a: T, b: T) => boolean) => T {
   let last: { snapshot: ChatSnapshot<Tools>; select: unknown; value: T } | undefined
-  return (select) => {
+  return (select, equal = Object.is) => {
     const snapshot = getSnapshot()
     if (last?.snapshot === snapshot && last.select === select) return last.value
     const value = select(snapshot)

@@ -46,12 +46,12 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   within?: In<Tools>,
 ): T {
   const client = useChatClient(within)
-  const read = useMemo(() => createSelection(client.getSnapshot, equal), [client, equal])
-  const readServer = useMemo(() => createSelection(client.getServerSnapshot, equal), [client, equal])
+  const read = useMemo(() => createSelection<Tools, T>(client.getSnapshot), [client])
+  const readServer = useMemo(() => createSelection<Tools, T>(client.getServerSnapshot), [client])
   return useSyncExternalStore(
     client.subscribe,
-    () => read(select),
-    () => readServer(select),
+    () => read(select, equal),
+    () => readServer(select, equal),
   )
 }
 

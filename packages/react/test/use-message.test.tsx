@@ -7,7 +7,7 @@ import {
   usePendingApprovals,
 } from '@countersign/react'
 import { render, renderHook } from '@testing-library/react'
-import { memo } from 'react'
+import { memo, useEffect, useState } from 'react'
 import { expect, test, vi } from 'vitest'
 import { gatedCall, handAgent, result, text, textDelta, textEnd, textStart } from './agent.js'
 import { after, expectNoWarnings, words } from './page.js'
@@ -183,6 +183,25 @@ test('useChatSelector with an equality keeps the value and renders only when it 
   for (let at = 0; at < 20; at++) await after(() => requests[0]?.emit(textDelta('m', 'x')))
   expect(hook.current).toBe(value)
   expect(renders.mock.calls.length).toBe(before)
+})
+
+test('useChatSelector with an inline selector and equality keeps the value over renders, so that an effect on it ends', () => {
+  const { wrapper } = chat(history(2))
+  let renders = 0
+  const { result: shown } = renderHook(
+    () => {
+      if (++renders > 20) throw new Error('It renders without end.')
+      const selected = useChatSelector(
+        ({ messages }) => ({ count: messages.length }),
+        (a, b) => a.count === b.count,
+      )
+      const [kept, keep] = useState({ selected })
+      useEffect(() => keep({ selected }), [selected])
+      return kept.selected.count
+    },
+    { wrapper },
+  )
+  expect(shown.current).toBe(2)
 })
 
 test('useChatSelector reads with the selector of the present render', async () => {

@@ -2,6 +2,7 @@ import {
   type Accessor,
   createEffect,
   createMemo,
+  createRoot,
   createSignal,
   getOwner,
   onCleanup,
@@ -32,13 +33,23 @@ export function createReading<T>(
     const [value, set] = createSignal(read(Boolean(sharedConfig.context)))
     // Untracked: a change may be caused inside an effect, which must not depend on what is read here.
     const changed = () => void set(() => untrack(() => read(false)))
-    createEffect(() => {
+    startEffect(() => {
       onCleanup(subscribe(changed))
       changed()
     })
     return value
   })
   return () => reading()()
+}
+
+/** An effect that also runs where something suspends: there, those of Solid wait, maybe for ever, while a shared store is shown elsewhere. */
+export function startEffect(effect: () => void): void {
+  onCleanup(
+    createRoot((end) => {
+      createEffect(effect)
+      return end
+    }, null),
+  )
 }
 
 /** The fields of `read()`, each a getter that is reactive on its own. A field that is never read costs nothing. */

@@ -10,18 +10,9 @@ import {
   type Turn,
   turnsOf,
 } from '@countersign/client'
-import {
-  type Accessor,
-  createEffect,
-  createMemo,
-  createRenderEffect,
-  mergeProps,
-  on,
-  onCleanup,
-  untrack,
-} from 'solid-js'
+import { type Accessor, createMemo, createRenderEffect, mergeProps, on, onCleanup, untrack } from 'solid-js'
 import { useClients } from './provider.js'
-import { access, createFields, createReading, type MaybeAccessor } from './reading.js'
+import { access, createFields, createReading, type MaybeAccessor, startEffect } from './reading.js'
 
 type Settings<Tools extends ToolMap> = Partial<ChatClientOptions<Tools>>
 
@@ -101,7 +92,7 @@ export function useChatClient<Tools extends ToolMap = ToolMap>(
     else clients.setOptions(own())
   })
   const client = createMemo(() => found().client)
-  createEffect(on(client, ({ attach }) => onCleanup(attach())))
+  startEffect(() => onCleanup(untrack(client().attach)))
   return client
 }
 

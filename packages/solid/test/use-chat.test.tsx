@@ -9,7 +9,7 @@ import {
   useMessage,
 } from '@countersign/solid'
 import { byHand, finish, passMacrotasks, scriptedConnection, text } from '@countersign/testing'
-import { createEffect, createRoot, createSignal, type JSX, Show } from 'solid-js'
+import { createEffect, createResource, createRoot, createSignal, type JSX, Show, Suspense } from 'solid-js'
 import { createStore } from 'solid-js/store'
 import { render } from 'solid-js/web'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -260,4 +260,40 @@ test('S4.90 options of a page that is gone are those of the provider again', asy
     { tone: 'dry' },
   ])
   expect(finished).toEqual(['dialog', 'all'])
+})
+
+test('a shared store is current where it is shown, also while the page that created it suspends', async () => {
+  const client = new ChatClient({ connection: scriptedConnection([], { otherwise: [text('Yes.')] }), notify })
+  const attach = vi.spyOn(client, 'attach')
+  const seen: number[] = []
+  let chat: UseChat | undefined
+  // As a shared store of the page: it has the context of the component that is first to use it.
+  const useStore = () => {
+    chat ??= createRoot((end) => {
+      onTestFinished(end)
+      return useChat({ client })
+    })
+    return chat
+  }
+  const Waiting = () => {
+    const store = useStore()
+    const [never] = createResource(async () => {
+      await store.sendMessage('hello')
+      seen.push(store.messages.length)
+      return new Promise<string>(() => {})
+    })
+    return <p>{never()}</p>
+  }
+  const container = document.createElement('div')
+  const page = () => (
+    <>
+      <Suspense>
+        <Waiting />
+      </Suspense>
+      <b>{useStore().messages.length}</b>
+    </>
+  )
+  onTestFinished(render(page, container))
+  await passMacrotasks(3)
+  expect([container.textContent, seen, attach.mock.calls.length]).toEqual(['2', [2], 1])
 })

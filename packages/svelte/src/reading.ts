@@ -33,12 +33,16 @@ export function observe<Tools extends ToolMap, T>(
   subscribe: (listener: () => void) => () => void = client.subscribe,
 ): () => T {
   const track = createSubscriber((update) => {
-    let last = read()
+    let last: T | symbol = read()
     const leave = subscribe(() => {
-      const next = read()
-      if (Object.is(last, next)) return
+      let next: T | symbol = Symbol()
+      try {
+        next = read()
+      } catch {
+        // The effect must read again, and get the error: otherwise its page would show the value before it.
+      }
+      if (!Object.is(last, next)) update()
       last = next
-      update()
     })
     const detach = attachSoon(client)
     return () => {
@@ -76,9 +80,8 @@ export function createFinding<T>(find: () => T, follow: () => T): () => T {
     let last = find()
     return followed.subscribe(() => {
       const next = find()
-      if (next === last) return
+      if (next !== last) update()
       last = next
-      update()
     })
   })
   return () => {

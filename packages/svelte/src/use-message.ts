@@ -45,9 +45,9 @@ export function useChatSelector<T, Tools extends ToolMap = ToolMap>(
   within?: In<Tools>,
 ): Reading<T> {
   return readIn(within, (client) => {
-    const read = createSelection(client.getSnapshot, equal)
+    const read = createSelection<Tools, T>(client.getSnapshot)
     // A new function each time, because `$state` that `select` reads may have changed.
-    return observe(client, () => read((snapshot) => select(snapshot)))
+    return observe(client, () => read((snapshot) => select(snapshot), equal))
   })
 }
 

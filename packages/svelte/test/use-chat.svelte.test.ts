@@ -154,6 +154,26 @@ test('a selector follows $state that it reads, and outside of effects every read
   expect(seen).toEqual({ chosen: ['h0', 'h2'], message: ['h0', 'h2'] })
 })
 
+test('an effect gets the error of a selector instead of the value before it, and then the next value', async () => {
+  const client = new ChatClient({ connection: scriptedConnection([]), initialMessages: history(1) })
+  const within = { client }
+  const few = ({ messages }: { messages: readonly unknown[] }) => {
+    if (messages.length > 1) throw new Error(`${messages.length} messages`)
+    return messages.length
+  }
+  const count = useChatSelector(few, undefined, within)
+  const read = () => {
+    try {
+      return count.current
+    } catch (error) {
+      return String(error)
+    }
+  }
+  const { seen } = await watched({ read })
+  for (const length of [2, 3, 1]) await after(() => client.setMessages(history(length)))
+  expect(seen).toEqual({ read: [1, 'Error: 2 messages', 'Error: 3 messages', 1] })
+})
+
 test('S4.87 actions are the same functions and may be taken out: they act on the client of the day', async () => {
   const server = scriptedConnection([], { otherwise: [text('Yes.')] })
   let threadId = $state('a')

@@ -1,11 +1,11 @@
 import type { ChatClient } from '@countersign/client'
 import {
-  type ComponentInternalInstance,
   type ComputedRef,
   computed,
   customRef,
   getCurrentInstance,
   inject,
+  nextTick,
   onMounted,
   onScopeDispose,
   ReactiveEffect,
@@ -35,12 +35,10 @@ export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   let last: T | undefined
   /** Whether `last` was read after the last notification. */
   let isRead = false
-  // A component that hydrates server-rendered HTML has its element before it is mounted.
-  const instance = setupInstance()
-  let isServed = instance && (instance.vnode.el ?? inject(ssrContextKey, undefined)) != null
+  let readsBeginning = setUp() === 'served'
   whileShown(source, ([client, subscribe, get]) => {
     const detach = client.attach()
-    isServed = false
+    readsBeginning = false
     // The value may have changed since the first read.
     change()
     const leave = subscribe(() => {
@@ -56,7 +54,7 @@ export function useReading<T>(reading: () => Reading<T>): ComputedRef<T> {
   return computed(() => {
     void changes.value
     const [, , get, getServer] = source.value
-    last = isServed ? getServer() : get()
+    last = readsBeginning ? getServer() : get()
     isRead = true
     return last
   })
@@ -77,11 +75,14 @@ export function untracked<T>(read: () => T): T {
  * both need is never released in between. In a component it starts on mount, so never on a server; elsewhere at once.
  */
 export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): void {
-  const shown = shallowRef(!setupInstance())
-  if (!shown.value)
-    onMounted(() => {
-      shown.value = true
-    })
+  const component = setUp()
+  const shown = shallowRef(!component)
+  const show = () => {
+    shown.value = true
+  }
+  if (component) onMounted(show)
+  // A component that is never mounted, because the user leaves while it waits, may have created a store that stays.
+  if (component === 'new') void nextTick(show)
   let end = () => {}
   const follow = () => {
     if (!shown.value) return
@@ -93,8 +94,9 @@ export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): 
   onScopeDispose(() => end(), true)
 }
 
-/** The component that is being set up, if any. */
-function setupInstance(): ComponentInternalInstance | undefined {
+/** The component that is being set up, if any. A server renders it, or it hydrates (then it has its element before it is mounted), or it is new. */
+function setUp(): 'served' | 'new' | undefined {
   const instance = getCurrentInstance()
-  return instance?.isMounted ? undefined : (instance ?? undefined)
+  if (!instance || instance.isMounted) return undefined
+  return (instance.vnode.el ?? inject(ssrContextKey, undefined)) == null ? 'new' : 'served'
 }

@@ -11,7 +11,17 @@ import {
 } from '@countersign/testing'
 import { useChat, useMessage, useMessageIds } from '@countersign/vue'
 import { expect, test, vi } from 'vitest'
-import { effectScope, h, onScopeDispose, ref, watch } from 'vue'
+import {
+  type Component,
+  defineComponent,
+  effectScope,
+  h,
+  onScopeDispose,
+  ref,
+  Suspense,
+  shallowRef,
+  watch,
+} from 'vue'
 import { after, component, expectNoWarnings, mount } from './stage.js'
 
 expectNoWarnings()
@@ -121,4 +131,51 @@ test('who shows one message and turns to another never leaves the chat between t
   expect(held).toEqual([1, 2, 1])
   unmount()
   expect(held).toEqual([1, 2, 1, 0])
+})
+
+test('a shared store is current, also if the component that created it was left before it was mounted', async () => {
+  const client = new ChatClient({ connection: scriptedConnection([], { otherwise: [text('Yes.')] }) })
+  const attach = vi.spyOn(client, 'attach')
+  const store = effectScope(true)
+  let chat: ReturnType<typeof useChat> | undefined
+  const useStore = () => {
+    chat ??= store.run(() => useChat({ client }))
+    return chat?.messages.value.length
+  }
+  const Waiting = defineComponent({
+    setup() {
+      useStore()
+      return new Promise<never>(() => {})
+    },
+  })
+  const Page = component(() => () => h('p', useStore()))
+  const page = shallowRef<Component>(Waiting)
+  const { container } = mount(component(() => () => h(Suspense, () => h(page.value))))
+  await after()
+  await after(() => {
+    page.value = Page
+  })
+  await after(() => client.sendMessage('hello'))
+  expect([container.textContent, attach.mock.calls.length]).toEqual(['2', 1])
+  store.stop()
+})
+
+test('a setup that has waited reads the present, and one that is left while it waits detaches', async () => {
+  const client = new ChatClient({ connection: scriptedConnection([], { otherwise: [text('Yes.')] }) })
+  const detach = vi.fn()
+  vi.spyOn(client, 'attach').mockImplementation(() => detach)
+  const seen: number[] = []
+  const Page = defineComponent({
+    async setup() {
+      const { messages, sendMessage } = useChat({ client })
+      await sendMessage('hello')
+      seen.push(messages.value.length)
+      return new Promise<never>(() => {})
+    },
+  })
+  const { unmount } = mount(component(() => () => h(Suspense, () => h(Page))))
+  await after()
+  expect(seen).toEqual([2])
+  unmount()
+  expect(detach).toHaveBeenCalledOnce()
 })
