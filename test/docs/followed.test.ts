@@ -128,7 +128,7 @@ test('code that makes a pool of pg gives it to fromPg, which listens to its erro
   expect(deaf.map(({ page, line }) => `${page}:${line}`)).toEqual([])
 })
 
-test('in every example, each button that answers a request ignores the second click of a double click, which nobody meant for the request that moves up', () => {
+test('in every example, each button that answers a request or takes a message back ignores the second click of a double click, which nobody meant for the one that moves up', () => {
   /** Code that answers more often than it looks at a click, each with the reason. */
   const others = {
     "'@ai-sdk/react'": 'a page before its migration',
@@ -141,7 +141,7 @@ test('in every example, each button that answers a request ignores the second cl
     .filter(({ code }) => !Object.keys(others).some((other) => code.includes(other)))
     .map(({ page, line, code }) => ({
       place: `${page}:${line}`,
-      answers: code.match(/\baddToolApprovalResponses?\(/g)?.length ?? 0,
+      answers: code.match(/\b(?:addToolApprovalResponses?|cancelQueued)\(/g)?.length ?? 0,
       // of a button that answers, or of one that submits a form that does
       looks: code.match(/event\.detail (?:< 2|> 1) && /g)?.length ?? 0,
     }))
