@@ -62,3 +62,10 @@ test.each(['react', 'solid', 'vue', 'svelte'])(
     expect(packages).toEqual(all)
   },
 )
+
+test.each(['react/queue.tsx', 'solid/Queue.tsx', 'svelte/Queue.svelte', 'vue/Queue.vue'])(
+  'in %s the second click of a double click does not take back the message that moves up',
+  (path) => {
+    expect(sourceOf(path)).toMatch(/detail < 2 && (?:chat\.)?cancelQueued\(/)
+  },
+)

@@ -21,7 +21,7 @@ export function Queue() {
                 type="button"
                 className="button link"
                 aria-label={`Cancel: ${text}`}
-                onClick={() => cancelQueued(queued.id)}
+                onClick={({ detail }) => detail < 2 && cancelQueued(queued.id)}
               >
                 Cancel
               </button>

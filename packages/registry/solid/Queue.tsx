@@ -18,7 +18,7 @@ export function Queue() {
                   type="button"
                   class="button link"
                   aria-label={`Cancel: ${queuedText(queued)}`}
-                  onClick={() => chat.cancelQueued(queued.id)}
+                  onClick={({ detail }) => detail < 2 && chat.cancelQueued(queued.id)}
                 >
                   Cancel
                 </button>
