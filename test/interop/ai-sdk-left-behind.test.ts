@@ -1,0 +1,161 @@
+import { handleAiSdkChat, loadAiSdkChat } from '@countersign/ai-sdk/server'
+import {
+  createAgent,
+  type ModelEvent,
+  memoryLedger,
+  memoryThreads,
+  scriptedModel,
+  tool,
+  toolDefinition,
+} from '@countersign/server'
+import { passMacrotasks } from '@countersign/testing'
+import {
+  DefaultChatTransport,
+  isToolUIPart,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+  type UIMessage,
+} from 'ai'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { PlainChat } from './ai-sdk-chat.js'
+
+// Pages of the AI SDK's own client that would keep an approval or a result to themselves, without an error.
+
+const call = (name: string, id: string): ModelEvent => ({
+  type: 'tool-call',
+  id,
+  name,
+  arguments: `{"to":"${id}"}`,
+})
+const said = (delta: string): ModelEvent => ({ type: 'text-delta', delta })
+const end = (reason: 'stop' | 'tool_calls'): ModelEvent => ({ type: 'finish', reason })
+
+/** `replies`: what the model says, by the number of messages of the user and of its own replies to the last one. */
+function open(
+  replies: (users: number, replied: number) => readonly ModelEvent[] | Promise<readonly ModelEvent[]>,
+) {
+  const ran: string[] = []
+  const shared = { description: 'Sends.', input: z.object({ to: z.string() }), needsApproval: true }
+  const agent = createAgent({
+    model: scriptedModel(async function* ({ messages }) {
+      const last = messages.findLastIndex(({ role }) => role === 'user')
+      const users = messages.filter(({ role }) => role === 'user').length
+      yield* await replies(users, messages.slice(last).filter(({ role }) => role === 'assistant').length)
+    }),
+    warn: () => {},
+    tools: [
+      tool({
+        ...shared,
+        name: 'send',
+        execute: ({ to }) => {
+          ran.push(to)
+          return to
+        },
+      }),
+      toolDefinition({ ...shared, name: 'show' }).client(() => null),
+    ],
+    threads: memoryThreads(),
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+  })
+  const context = { subject: 'ada' }
+  let requests = 0
+  let lost = false
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    if (++requests > 20) throw new Error('too many requests')
+    const request = new Request(new URL(String(url), 'http://localhost/'), init)
+    const response = await handleAiSdkChat(agent, request, { context, goOnFor: 10_000 })
+    if (!lost) return response
+    lost = false
+    const reader = response.body?.getReader()
+    let sent = false
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { value } = (sent ? undefined : await reader?.read()) ?? {}
+        sent = true
+        if (value) controller.enqueue(value)
+        else controller.error(new TypeError('cut'))
+      },
+    })
+    return new Response(body, response)
+  }
+  const page = (messages: UIMessage[] = []) => {
+    const chat: PlainChat = new PlainChat({
+      id: 't',
+      messages,
+      transport: new DefaultChatTransport({ api: 'http://localhost/api/chat', fetch }),
+      sendAutomaticallyWhen: (state) =>
+        lastAssistantMessageIsCompleteWithApprovalResponses(state) ||
+        lastAssistantMessageIsCompleteWithToolCalls(state),
+      onToolCall({ toolCall: { toolName, toolCallId } }) {
+        if (toolName !== 'show') return
+        ran.push(toolCallId)
+        void chat.addToolOutput({ tool: toolName, toolCallId, output: 'shown' })
+      },
+    })
+    return chat
+  }
+  const load = async (): Promise<UIMessage[]> =>
+    JSON.parse(JSON.stringify(await loadAiSdkChat(agent, { ...context, chatId: 't' })))
+  return {
+    page,
+    load,
+    ran,
+    /** The next response breaks off behind its first chunk. */
+    breakOff: () => {
+      lost = true
+    },
+  }
+}
+
+const callsOf = ({ messages }: Pick<PlainChat, 'messages'>) =>
+  messages.flatMap(({ parts }) =>
+    parts.filter(isToolUIPart).map(({ toolCallId, state }) => `${toolCallId} ${state}`),
+  )
+
+async function answer(chat: PlainChat, toolCallId: string, approved: boolean): Promise<void> {
+  const parts = chat.messages.flatMap(({ parts }) => parts.filter(isToolUIPart))
+  const part = parts.find((one) => one.toolCallId === toolCallId)
+  await chat.addToolApprovalResponse({ id: part?.approval?.id ?? '', approved })
+  await settle(chat)
+}
+
+async function settle(chat: PlainChat): Promise<void> {
+  await passMacrotasks()
+  await expect.poll(() => chat.status).toMatch(/ready|error/)
+  await passMacrotasks()
+}
+
+const both = (_: number, replied: number) =>
+  replied === 0 ? [call('show', 'map'), call('send', 'bob'), end('tool_calls')] : [said('Done.'), end('stop')]
+
+test('the output of an approved client tool is sent although another call of its step was denied', async () => {
+  for (const answers of [
+    ['map', 'bob'],
+    ['bob', 'map'],
+  ]) {
+    const { page, ran, load } = open(both)
+    const chat = page()
+    await chat.sendMessage({ text: 'go' })
+    for (const id of answers) await answer(chat, id, id === 'map')
+    await settle(chat)
+    const shown = ['map output-available', 'bob output-denied']
+    expect([callsOf(chat), callsOf({ messages: await load() }), ran]).toEqual([shown, shown, ['map']])
+    expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.' })
+  }
+})
+
+test('the same on a page that was loaded behind the denial, before the client tool ran', async () => {
+  const { page, load, breakOff } = open(both)
+  const chat = page()
+  await chat.sendMessage({ text: 'go' })
+  await answer(chat, 'bob', false)
+  breakOff()
+  await answer(chat, 'map', true)
+  const other = page(await load())
+  await answer(other, 'map', true)
+  expect([callsOf(other), callsOf({ messages: await load() })]).toEqual([
+    ['map output-available', 'bob output-denied'],
+    ['map output-available', 'bob output-denied'],
+  ])
+})
