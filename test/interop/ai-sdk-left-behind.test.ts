@@ -159,3 +159,112 @@ test('the same on a page that was loaded behind the denial, before the client to
     ['map output-available', 'bob output-denied'],
   ])
 })
+
+const asking = (users: number, replied: number) =>
+  replied === 0
+    ? [call('send', ['ann', 'bob'][users - 1] ?? 'eve'), end('tool_calls')]
+    : [said('Done.'), end('stop')]
+
+test('a page that was loaded before its last message was stored is told so, instead of hiding the request behind that', async () => {
+  const { page, load } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  const early = page(await load())
+  await chat.sendMessage({ text: 'two' })
+  await early.sendMessage()
+  expect([early.status, early.error?.message]).toEqual([
+    'error',
+    'The conversation has messages that this page goes on without. Load it again.',
+  ])
+  expect(callsOf(early)).toEqual(['ann output-error'])
+  const loaded = page(await load())
+  await answer(loaded, 'bob', true)
+  expect(callsOf(loaded)).toEqual(['ann output-denied', 'bob output-available'])
+})
+
+test('an empty page that asks for a conversation that is stored is told to load it', async () => {
+  const { page } = open(asking)
+  await page().sendMessage({ text: 'one' })
+  const empty = page()
+  await empty.sendMessage()
+  expect(empty.status).toBe('error')
+})
+
+test('a page that was loaded before its edit was stored is told so', async () => {
+  const { page, load } = open((users, replied) =>
+    replied === 0 ? [said('Hello.'), end('stop')] : both(users, replied),
+  )
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  const early = page(await load())
+  await chat.sendMessage({ text: 'two', messageId: chat.messages[0]?.id ?? '' })
+  await early.sendMessage()
+  expect(early.status).toBe('error')
+})
+
+test('a page whose reply another page has replaced is told so, instead of hiding the request of the new one', async () => {
+  let ids = 0
+  const { page, load } = open((_, replied) =>
+    replied === 0 ? [call('send', `c${++ids}`), end('tool_calls')] : [said('Done.'), end('stop')],
+  )
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  const early = page(await load())
+  await chat.regenerate()
+  await answer(early, 'c1', true)
+  expect([early.status, callsOf(early)]).toEqual(['error', ['c1 output-error']])
+  const loaded = page(await load())
+  await answer(loaded, 'c2', true)
+  expect(callsOf(loaded)).toEqual(['c2 output-available'])
+})
+
+test('a request that the SDK sends for an answer to an older message does not show a later reply there, or hide its request', async () => {
+  const { page, breakOff, load, ran } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  breakOff()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-error']])
+  const loaded = page(await load())
+  await answer(loaded, 'bob', true)
+  expect([callsOf(loaded), ran]).toEqual([['ann output-denied', 'bob output-available'], ['bob']])
+})
+
+test('the same while the later reply is still being written', async () => {
+  let go = () => {}
+  const written = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  const { page, breakOff, load } = open(async (users, replied) => {
+    if (users === 2) await written
+    return asking(users, replied)
+  })
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  breakOff()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', true)
+  const retried = chat.sendMessage()
+  go()
+  await retried
+  expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-error']])
+  expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
+})
+
+test('such a request ends the call of the older message without an error if the page shows all that is stored', async () => {
+  const { page, ran } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['ready', ['ann output-error', 'bob approval-requested']])
+  await answer(chat, 'bob', true)
+  expect([chat.status, callsOf(chat), ran]).toEqual([
+    'ready',
+    ['ann output-error', 'bob output-available'],
+    ['bob'],
+  ])
+})

@@ -1,4 +1,4 @@
-import type { AGUIEvent, Message } from '@countersign/core'
+import { type AGUIEvent, CountersignError, type Message } from '@countersign/core'
 import type { Agent, ChatOptions } from '@countersign/server'
 import {
   checkId,
@@ -23,6 +23,7 @@ import {
 import { type AiSdkChunk, RUN_ID_HEADER } from '../chunk.js'
 import type { AiSdkMessage, AiSdkTool } from '../message.js'
 import { createAiSdkWriter } from '../writer.js'
+import { type LeftBehind, leftBehind } from './left-behind.js'
 import { inputFor, readFrom } from './request.js'
 import { eventsOf as storedEvents } from './stored-events.js'
 import { lackedBy, replyId } from './thread.js'
@@ -57,13 +58,25 @@ export async function handleAiSdkChat(
 ): Promise<Response> {
   checkOptions('handleAiSdkChat', given, routeRules)
   const { keepAlive, ...options } = given
+  let left: LeftBehind | undefined
   try {
     const { context } = options
     const owner = subjectOf(context)?.id
     const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
-    const { input: given, said } = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
-    const lacked = (stored: readonly Message[]) => lackedBy(continued, said, stored)
+    const {
+      input: given,
+      said,
+      hasNew,
+    } = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
+    const lacked = (stored: readonly Message[]) => {
+      left =
+        asked.replaces || hasNew
+          ? undefined
+          : leftBehind(continued, asked.place, asked.input.messages, stored)
+      if (left) throw new CountersignError('invalid-request', OVERTAKEN)
+      return lackedBy(continued, said, stored)
+    }
     const run = await startRun(agent, given, options, request.signal, { lacked })
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
@@ -72,9 +85,20 @@ export async function handleAiSdkChat(
     const own = { continued, keepAlive, messageId, runId, before: run.again, step }
     return toResponse(eventsOf(run.events), own, request)
   } catch (error) {
+    if (left) return toResponse(eventsLeft(left), { ...left, keepAlive, before: left.results }, request)
     const { body, ...init } = rejection(agent, error, request.signal)
     return new Response(body, init)
   }
+}
+
+const OVERTAKEN = 'The conversation has messages that this page goes on without. Load it again.'
+
+/** A run without anything to run. */
+async function* eventsLeft({ isUpToDate }: LeftBehind): AsyncGenerator<AGUIEvent> {
+  yield { type: 'RUN_STARTED', threadId: '', runId: '' }
+  yield isUpToDate
+    ? { type: 'RUN_FINISHED', threadId: '', runId: '', outcome: { type: 'success' } }
+    : { type: 'RUN_ERROR', message: OVERTAKEN }
 }
 
 /** The logged events of a run, one by one. */
