@@ -61,8 +61,13 @@ function open(
   const context = { subject: 'ada' }
   let requests = 0
   let lost = false
+  let isGone = false
   const fetch: typeof globalThis.fetch = async (url, init) => {
     if (++requests > 20) throw new Error('too many requests')
+    if (isGone) {
+      isGone = false
+      throw new TypeError('lost')
+    }
     const request = new Request(new URL(String(url), 'http://localhost/'), init)
     const response = await handleAiSdkChat(agent, request, { context, goOnFor: 10_000 })
     if (!lost) return response
@@ -104,6 +109,10 @@ function open(
     /** The next response breaks off behind its first chunk. */
     breakOff: () => {
       lost = true
+    },
+    /** The next request does not arrive. */
+    lose: () => {
+      isGone = true
     },
   }
 }
@@ -251,6 +260,24 @@ test('the same while the later reply is still being written', async () => {
   await retried
   expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-error']])
   expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
+})
+
+test('a message that was not sent goes out with an answer to the reply before it, whose page is told to load what is said to it', async () => {
+  const { page, lose, load, ran } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  lose()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-available']])
+  const loaded = page(await load())
+  expect(callsOf(loaded)).toEqual(['ann output-available', 'bob approval-requested'])
+  await answer(loaded, 'bob', true)
+  expect([callsOf(loaded), ran]).toEqual([
+    ['ann output-available', 'bob output-available'],
+    ['ann', 'bob'],
+  ])
 })
 
 test('such a request ends the call of the older message without an error if the page shows all that is stored', async () => {

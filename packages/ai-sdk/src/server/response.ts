@@ -83,7 +83,8 @@ export async function handleAiSdkChat(
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
     const step = run.again.find((message) => !run.messages.includes(message))?.id
     const own = { continued, keepAlive, messageId, runId, before: run.again, step }
-    return toResponse(eventsOf(run.events), own, request)
+    const isElsewhere = continued !== undefined && hasNew
+    return toResponse(eventsOf(run.events, isElsewhere ? onlyResults : undefined), own, request)
   } catch (error) {
     if (left) return toResponse(eventsLeft(left), { ...left, keepAlive, before: left.results }, request)
     const { body, ...init } = rejection(agent, error, request.signal)
@@ -101,15 +102,35 @@ async function* eventsLeft({ isUpToDate }: LeftBehind): AsyncGenerator<AGUIEvent
     : { type: 'RUN_ERROR', message: OVERTAKEN }
 }
 
+/**
+ * Of a run that takes a new message along with answers to an older reply. The SDK puts all that it is sent into that reply, and does not send
+ * answers that are given there.
+ */
+function onlyResults(event: AGUIEvent): AGUIEvent | undefined {
+  if (event.type === 'RUN_FINISHED') return { type: 'RUN_ERROR', message: OVERTAKEN }
+  const isKept =
+    event.type === 'TOOL_CALL_RESULT' ||
+    event.type === 'RUN_ERROR' ||
+    (event.type === 'CUSTOM' && event.name === 'approval-refused')
+  return isKept ? event : undefined
+}
+
 /** The logged events of a run, one by one. */
-function eventsOf(batches: AsyncIterator<readonly LoggedEvent[]>): AsyncIterable<AGUIEvent> {
+function eventsOf(
+  batches: AsyncIterator<readonly LoggedEvent[]>,
+  select: (event: AGUIEvent) => AGUIEvent | undefined = (event) => event,
+): AsyncIterable<AGUIEvent> {
   let batch: readonly LoggedEvent[] = []
   let at = 0
   // Not a generator: a waiting one does not react to `return`.
   const iterator: AsyncIterableIterator<AGUIEvent> = {
     async next() {
       for (let event = batch[at++]; ; event = batch[at++]) {
-        if (event !== undefined) return { value: JSON.parse(event.data) }
+        if (event !== undefined) {
+          const value = select(JSON.parse(event.data))
+          if (value) return { value }
+          continue
+        }
         const { done, value } = await batches.next()
         if (done) return { done, value: undefined }
         batch = value
