@@ -295,3 +295,21 @@ test('such a request ends the call of the older message without an error if the 
     ['bob'],
   ])
 })
+
+test('nor is there an error if the last message was edited on this page, and its reply is all that is stored', async () => {
+  const { page } = open((users, replied) =>
+    users === 1 ? asking(users, replied) : [said('Hello.'), end('stop')],
+  )
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  await chat.sendMessage({ text: 'two' })
+  await chat.sendMessage({
+    text: 'deux',
+    messageId: chat.messages.findLast(({ role }) => role === 'user')?.id ?? '',
+  })
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['ready', ['ann output-error']])
+  await chat.sendMessage()
+  expect([chat.status, chat.messages.length]).toEqual(['ready', 4])
+})

@@ -1,5 +1,6 @@
 import {
   CountersignError,
+  getCountersignMetadata,
   isRecord,
   type Message,
   PROTOCOL_VERSION,
@@ -23,7 +24,7 @@ import {
 } from '@countersign/server/http-kit'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
 import { answersOf, historyOf } from './history.js'
-import { isVersion, type Place } from './left-behind.js'
+import type { Place } from './left-behind.js'
 
 /** A parsed chat request of an AI SDK client. */
 export interface AiSdkRequest {
@@ -49,7 +50,12 @@ export async function readAiSdkRequest(request: Request): Promise<AiSdkRequest> 
 
 /** What only our route needs to know of it. */
 interface ReadRequest extends AiSdkRequest {
-  readonly place: Place
+  readonly place: PagePlace
+}
+
+/** With the ids that the page has. */
+interface PagePlace extends Omit<Place, 'said'> {
+  readonly isReplyLast: boolean
 }
 
 export async function readFrom(request: Request, arrival: Arrival): Promise<ReadRequest> {
@@ -97,7 +103,7 @@ function readBody(body: unknown, limits: Arrival['limits']): ReadRequest {
   }
 }
 
-function placeOf(messages: readonly AiSdkMessage[], continued: AiSdkMessage | undefined): Place {
+function placeOf(messages: readonly AiSdkMessage[], continued: AiSdkMessage | undefined): PagePlace {
   const last = messages.at(-1)
   const isReplyLast = last?.role === 'assistant'
   const before = continued ? messages.slice(0, messages.indexOf(continued)) : []
@@ -124,6 +130,7 @@ export async function inputFor(
 ): Promise<{
   readonly input: RunAgentInput
   readonly said?: string | undefined
+  readonly asked?: string | undefined
   readonly hasNew?: boolean
 }> {
   if (threads === undefined) return { input }
@@ -138,16 +145,27 @@ export async function inputFor(
   const thread = await readThread(threads, { owner: context?.subject ?? null, threadId })
   const stored = thread?.messages ?? []
   if (resume.length > 0) checkShown(messages, stored)
-  const version = last && stored.find((message) => isVersion(message, last.id))
+  const versionOf = (of: Message | undefined) => of && stored.find((message) => isVersion(message, of.id))
   // With another text, the page shows another version.
-  const said = version && sameJson(version.content, last.content) ? version.id : last?.id
-  const id = version?.id
+  const storedId = (of: Message | undefined) => {
+    const version = versionOf(of)
+    return version && sameJson(version.content, of?.content) ? version.id : of?.id
+  }
+  const said = storedId(last)
+  const asked = storedId(messages.find(({ id }) => id === place.asked))
+  const id = versionOf(last)?.id
   const hasNew = id === undefined && !place.isReplyLast
-  if (!replaces || !last || id === undefined) return { input: { ...input, messages: added }, said, hasNew }
+  if (!replaces || !last || id === undefined)
+    return { input: { ...input, messages: added }, said, asked, hasNew }
   const own = added.filter(({ role }) => role !== 'user')
   const edited = replaces === 'edit' ? [...own, { ...last, id: randomId('msg_') }] : own
   const forwardedProps = { countersign: { [replaces]: id } }
   return { input: { ...input, messages: edited, forwardedProps }, said }
+}
+
+function isVersion({ id, role, metadata }: Message, of: string): boolean {
+  const { versions = [] } = getCountersignMetadata(metadata)
+  return role === 'user' && (id === of || (Array.isArray(versions) && versions.includes(of)))
 }
 
 /** The agent does not get the calls of the page: it takes those that are stored. */

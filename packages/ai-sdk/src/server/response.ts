@@ -64,20 +64,15 @@ export async function handleAiSdkChat(
     const owner = subjectOf(context)?.id
     const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
-    const {
-      input: given,
-      said,
-      hasNew,
-    } = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
+    const read = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
+    const { said, hasNew } = read
+    const place = { asked: read.asked, said, later: asked.place.later }
     const lacked = (stored: readonly Message[]) => {
-      left =
-        asked.replaces || hasNew
-          ? undefined
-          : leftBehind(continued, asked.place, asked.input.messages, stored)
+      left = asked.replaces || hasNew ? undefined : leftBehind(continued, place, stored)
       if (left) throw new CountersignError('invalid-request', OVERTAKEN)
       return lackedBy(continued, said, stored)
     }
-    const run = await startRun(agent, given, options, request.signal, { lacked })
+    const run = await startRun(agent, read.input, options, request.signal, { lacked })
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
