@@ -37,6 +37,14 @@ function open(
 ) {
   const ran: string[] = []
   const shared = { description: 'Sends.', input: z.object({ to: z.string() }), needsApproval: true }
+  const threads = memoryThreads()
+  const append = threads.append
+  let gone: AbortController | undefined
+  threads.append = async (...given) => {
+    const appended = await append(...given)
+    gone?.abort()
+    return appended
+  }
   const agent = createAgent({
     model: scriptedModel(async function* ({ messages }) {
       const last = messages.findLastIndex(({ role }) => role === 'user')
@@ -55,18 +63,29 @@ function open(
       }),
       toolDefinition({ ...shared, name: 'show' }).client(() => null),
     ],
-    threads: memoryThreads(),
+    threads,
     approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
   })
   const context = { subject: 'ada' }
   let requests = 0
   let lost = false
   let isGone = false
+  let isLeft = false
   const fetch: typeof globalThis.fetch = async (url, init) => {
     if (++requests > 20) throw new Error('too many requests')
     if (isGone) {
       isGone = false
       throw new TypeError('lost')
+    }
+    if (isLeft) {
+      isLeft = false
+      gone = new AbortController()
+      const { signal } = gone
+      const left = new Request(new URL(String(url), 'http://localhost/'), { ...init, signal })
+      const response = await handleAiSdkChat(agent, left, { context })
+      await response.text().catch(() => {})
+      gone = undefined
+      throw new TypeError('left')
     }
     const request = new Request(new URL(String(url), 'http://localhost/'), init)
     const response = await handleAiSdkChat(agent, request, { context, goOnFor: 10_000 })
@@ -109,6 +128,10 @@ function open(
     /** The next response breaks off behind its first chunk. */
     breakOff: () => {
       lost = true
+    },
+    /** The page of the next request leaves as soon as its message is stored. */
+    leave: () => {
+      isLeft = true
     },
     /** The next request does not arrive. */
     lose: () => {
@@ -312,4 +335,16 @@ test('nor is there an error if the last message was edited on this page, and its
   expect([chat.status, callsOf(chat)]).toEqual(['ready', ['ann output-error']])
   await chat.sendMessage()
   expect([chat.status, chat.messages.length]).toEqual(['ready', 4])
+})
+
+test('a message whose request broke off before it ended the open requests is not answered in the reply before it', async () => {
+  const { page, leave, load } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  leave()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', false)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat).length]).toEqual(['error', 1])
+  expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
 })

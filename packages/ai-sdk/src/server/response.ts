@@ -78,7 +78,7 @@ export async function handleAiSdkChat(
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
     const step = run.again.find((message) => !run.messages.includes(message))?.id
     const own = { continued, keepAlive, messageId, runId, before: run.again, step }
-    const isElsewhere = continued !== undefined && hasNew
+    const isElsewhere = continued !== undefined && !asked.place.isReplyLast
     return toResponse(eventsOf(run.events, isElsewhere ? onlyResults : undefined), own, request)
   } catch (error) {
     if (left) return toResponse(eventsLeft(left), { ...left, keepAlive, before: left.results }, request)
@@ -98,7 +98,7 @@ async function* eventsLeft({ isUpToDate }: LeftBehind): AsyncGenerator<AGUIEvent
 }
 
 /**
- * Of a run that takes a new message along with answers to an older reply. The SDK puts all that it is sent into that reply, and does not send
+ * Of a run that replies to the last message of the page while the request names the reply before it. The SDK puts all that it is sent into that reply, and does not send
  * answers that are given there.
  */
 function onlyResults(event: AGUIEvent): AGUIEvent | undefined {
