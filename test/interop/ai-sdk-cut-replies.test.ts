@@ -174,7 +174,7 @@ test('an answer to a request that another page has left behind is sent once, and
   const shown = page.messages.flatMap(({ parts }) => parts.filter(isToolUIPart))
   expect([requests, page.status, shown]).toMatchObject([
     3,
-    'ready',
+    'error',
     [{ toolCallId: 'ann', state: 'output-error' }],
   ])
 })

@@ -43,6 +43,7 @@ export type AiSdkChunk =
       readonly providerMetadata?: OwnProvider
     }
   | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
+  | { readonly type: 'tool-approval-response'; readonly approvalId: string; readonly approved: false }
   | { readonly type: 'source-url'; readonly sourceId: string; readonly url: string; readonly title?: string }
   | { readonly type: 'message-metadata'; readonly messageMetadata: unknown }
   | {

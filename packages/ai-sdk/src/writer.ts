@@ -9,7 +9,7 @@ import {
   parseJson,
 } from '@countersign/core'
 import { type AiSdkChunk, executed, finishReason, provider, type Said } from './chunk.js'
-import { type AiSdkMessage, isToolPart } from './message.js'
+import { type AiSdkMessage, isToolPart, stepsOf } from './message.js'
 
 export interface AiSdkWriterOptions {
   /** The id of the assistant message that the stream builds; that of `continued` if it continues one. */
@@ -49,6 +49,12 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
   const asked = new Set<string>()
   /** Calls that were asked for, and have no result. */
   const waiting = new Set<string>()
+  const requests = new Map(known.map(({ toolCallId, approval }) => [toolCallId, approval?.id]))
+  /** Denied calls of the last step. */
+  let denied =
+    (continued ? stepsOf(continued) : [])
+      .at(-1)
+      ?.flatMap((part) => (isToolPart(part) && part.state === 'output-denied' ? part.toolCallId : [])) ?? []
   /** Whether the last step has calls. */
   let hasCalls = known.length > 0
   const emit = (chunk: AiSdkChunk) => {
@@ -61,6 +67,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
     emit({ type: 'start-step' })
     step = id
     hasCalls = false
+    denied = []
   }
 
   /** Deferred: opaque provider content follows the end of reasoning, but the SDK accepts nothing for a part that has ended. */
@@ -172,8 +179,10 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
     const errorText = reason ?? 'The call has no result.'
     if (own.outcome === undefined)
       emit({ type: 'tool-output-available', toolCallId, output, ...provider(own) })
-    else if (own.outcome === 'denied') emit({ type: 'tool-output-denied', toolCallId })
-    else emit({ type: 'tool-output-error', toolCallId, errorText, ...provider(own) })
+    else if (own.outcome === 'denied') {
+      denied.push(toolCallId)
+      emit({ type: 'tool-output-denied', toolCallId })
+    } else emit({ type: 'tool-output-error', toolCallId, errorText, ...provider(own) })
   }
 
   function ask(toolCallId: string, approval: Readonly<Record<string, unknown>>): void {
@@ -181,6 +190,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
     if (typeof id !== 'string' || !shown.has(toolCallId) || asked.has(id)) return
     asked.add(id)
     waiting.add(toolCallId)
+    requests.set(toolCallId, id)
     const words = omitUndefined({ reason: asString(message), signature: asString(token) })
     emit({ type: 'tool-approval-request', approvalId: id, toolCallId, ...words, approvalDescriptor: terms })
   }
@@ -248,6 +258,17 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
     begin()
   }
 
+  /**
+   * The SDK's predicates send the output of a client tool only if no call of its step is `output-denied`, or if one has an answer that was not
+   * sent. So the denial stays such an answer until that output is sent: it may count again.
+   */
+  function keepDenials(): void {
+    for (const toolCallId of denied) {
+      const approvalId = requests.get(toolCallId)
+      if (approvalId !== undefined) emit({ type: 'tool-approval-response', approvalId, approved: false })
+    }
+  }
+
   function begin(): void {
     emit({ type: 'start', messageId: continued?.id ?? messageId })
   }
@@ -256,8 +277,9 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
     if (outcome?.type === 'interrupt') for (const interrupt of outcome.interrupts) askAgain(interrupt)
     const left = outcome?.type === 'success' ? (outcome.pendingToolCallIds ?? []) : []
     // What waits in a message that the client does not show is not left to it. Answers to a step before the last one would not be sent.
-    const isLeft = waiting.size > 0 || left.some((id) => shown.has(id))
-    if (hasCalls && !isLeft) endWithoutCalls()
+    const isOutputLeft = left.some((id) => shown.has(id))
+    if (isOutputLeft) keepDenials()
+    if (hasCalls && waiting.size === 0 && !isOutputLeft) endWithoutCalls()
     if (step !== undefined) emit({ type: 'finish-step' })
     if (outcome?.type === 'cancelled') emit({ type: 'abort', reason: 'The run was stopped.' })
     else emit({ type: 'finish', finishReason: finishReason(metadata?.finishReason) })

@@ -24,6 +24,7 @@ import {
 } from '@countersign/server/http-kit'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
 import { answersOf, historyOf } from './history.js'
+import type { Place } from './left-behind.js'
 
 /** A parsed chat request of an AI SDK client. */
 export interface AiSdkRequest {
@@ -49,6 +50,11 @@ export async function readAiSdkRequest(request: Request): Promise<AiSdkRequest> 
 
 /** What only our route needs to know of it. */
 interface ReadRequest extends AiSdkRequest {
+  readonly place: PagePlace
+}
+
+/** With the ids that the page has. */
+interface PagePlace extends Omit<Place, 'said'> {
   readonly isReplyLast: boolean
 }
 
@@ -87,13 +93,22 @@ function readBody(body: unknown, limits: Arrival['limits']): ReadRequest {
     limits,
   )
   // An answer to an earlier message names that message. The SDK would replace the last one with what is sent under another id.
-  const continued = messages.find(({ id }) => id === body.messageId) ?? last
+  const named = messages.find(({ id }) => id === body.messageId) ?? last
+  const continued = named?.role === 'assistant' ? named : undefined
   return {
     input,
-    continued: continued?.role === 'assistant' ? continued : undefined,
-    isReplyLast: last?.role === 'assistant',
+    continued,
+    place: placeOf(messages, continued),
     ...(last?.role === 'user' && replacing(body, last)),
   }
+}
+
+function placeOf(messages: readonly AiSdkMessage[], continued: AiSdkMessage | undefined): PagePlace {
+  const last = messages.at(-1)
+  const isReplyLast = last?.role === 'assistant'
+  const before = continued ? messages.slice(0, messages.indexOf(continued)) : []
+  const asked = before.findLast(({ role }) => role === 'user')?.id
+  return { asked, later: isReplyLast && last !== continued ? last : undefined, isReplyLast }
 }
 
 function replacing({ trigger, messageId }: Readonly<Record<string, unknown>>, last: AiSdkMessage) {
@@ -103,20 +118,26 @@ function replacing({ trigger, messageId }: Readonly<Record<string, unknown>>, la
 
 /**
  * The request for an agent with threads: only what its stored conversation may lack. The SDK keeps the id of an edited message; the new
- * version that is stored gets an id of its own. `said`: the id that the last user message of the page has there.
+ * version that is stored gets an id of its own. `said`: the id that the last user message of the page has there. `hasNew`: whether the page
+ * ends with a message that is not stored.
  *
  * @throws CountersignError `approval-tampered` (409) if an answered call is not shown as it is stored: the user saw other arguments.
  */
 export async function inputFor(
   { threads }: Agent,
-  { input, continued, replaces, isReplyLast }: ReadRequest,
+  { input, continued, replaces, place }: ReadRequest,
   context: ChatOptions['context'],
-): Promise<{ readonly input: RunAgentInput; readonly said?: string | undefined }> {
+): Promise<{
+  readonly input: RunAgentInput
+  readonly said?: string | undefined
+  readonly asked?: string | undefined
+  readonly hasNew?: boolean
+}> {
   if (threads === undefined) return { input }
   const { messages, threadId, resume = [] } = input
   const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
   // Of a reply that broke off at once, nothing may be left among the messages.
-  const isNew = ({ role }: Message, at: number) => role === 'user' && at > spoken && !isReplyLast
+  const isNew = ({ role }: Message, at: number) => role === 'user' && at > spoken && !place.isReplyLast
   const added = messages.filter((message, at) => message.role === 'tool' || isNew(message, at))
   const last = messages.findLast(({ role }) => role === 'user')
   if (replaces === undefined && continued === undefined && resume.length === 0)
@@ -124,11 +145,18 @@ export async function inputFor(
   const thread = await readThread(threads, { owner: context?.subject ?? null, threadId })
   const stored = thread?.messages ?? []
   if (resume.length > 0) checkShown(messages, stored)
-  const version = last && stored.find((message) => isVersion(message, last.id))
+  const versionOf = (of: Message | undefined) => of && stored.find((message) => isVersion(message, of.id))
   // With another text, the page shows another version.
-  const said = version && sameJson(version.content, last.content) ? version.id : last?.id
-  const id = version?.id
-  if (!replaces || !last || id === undefined) return { input: { ...input, messages: added }, said }
+  const storedId = (of: Message | undefined) => {
+    const version = versionOf(of)
+    return version && sameJson(version.content, of?.content) ? version.id : of?.id
+  }
+  const said = storedId(last)
+  const asked = storedId(messages.find(({ id }) => id === place.asked))
+  const id = versionOf(last)?.id
+  const hasNew = id === undefined && !place.isReplyLast
+  if (!replaces || !last || id === undefined)
+    return { input: { ...input, messages: added }, said, asked, hasNew }
   const own = added.filter(({ role }) => role !== 'user')
   const edited = replaces === 'edit' ? [...own, { ...last, id: randomId('msg_') }] : own
   const forwardedProps = { countersign: { [replaces]: id } }

@@ -1,4 +1,4 @@
-import type { AGUIEvent, Message } from '@countersign/core'
+import { type AGUIEvent, CountersignError, type Message } from '@countersign/core'
 import type { Agent, ChatOptions } from '@countersign/server'
 import {
   checkId,
@@ -23,6 +23,7 @@ import {
 import { type AiSdkChunk, RUN_ID_HEADER } from '../chunk.js'
 import type { AiSdkMessage, AiSdkTool } from '../message.js'
 import { createAiSdkWriter } from '../writer.js'
+import { type LeftBehind, leftBehind } from './left-behind.js'
 import { inputFor, readFrom } from './request.js'
 import { eventsOf as storedEvents } from './stored-events.js'
 import { lackedBy, replyId } from './thread.js'
@@ -57,35 +58,74 @@ export async function handleAiSdkChat(
 ): Promise<Response> {
   checkOptions('handleAiSdkChat', given, routeRules)
   const { keepAlive, ...options } = given
+  let left: LeftBehind | undefined
   try {
     const { context } = options
     const owner = subjectOf(context)?.id
     const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
-    const { input: given, said } = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
-    const lacked = (stored: readonly Message[]) => lackedBy(continued, said, stored)
-    const run = await startRun(agent, given, options, request.signal, { lacked })
+    const read = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
+    const { said, hasNew } = read
+    const place = { asked: read.asked, said, later: asked.place.later }
+    const lacked = (stored: readonly Message[]) => {
+      left = asked.replaces || hasNew ? undefined : leftBehind(continued, place, stored)
+      if (left) throw new CountersignError('invalid-request', OVERTAKEN)
+      return lackedBy(continued, said, stored)
+    }
+    const run = await startRun(agent, read.input, options, request.signal, { lacked })
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
     const step = run.again.find((message) => !run.messages.includes(message))?.id
     const own = { continued, keepAlive, messageId, runId, before: run.again, step }
-    return toResponse(eventsOf(run.events), own, request)
+    const isElsewhere = continued !== undefined && !asked.place.isReplyLast
+    return toResponse(eventsOf(run.events, isElsewhere ? onlyResults : undefined), own, request)
   } catch (error) {
+    if (left) return toResponse(eventsLeft(left), { ...left, keepAlive, before: left.results }, request)
     const { body, ...init } = rejection(agent, error, request.signal)
     return new Response(body, init)
   }
 }
 
+const OVERTAKEN = 'The conversation has messages that this page goes on without. Load it again.'
+
+/** A run without anything to run. */
+async function* eventsLeft({ isUpToDate }: LeftBehind): AsyncGenerator<AGUIEvent> {
+  yield { type: 'RUN_STARTED', threadId: '', runId: '' }
+  yield isUpToDate
+    ? { type: 'RUN_FINISHED', threadId: '', runId: '', outcome: { type: 'success' } }
+    : { type: 'RUN_ERROR', message: OVERTAKEN }
+}
+
+/**
+ * Of a run that replies to the last message of the page while the request names the reply before it. The SDK puts all that it is sent into that reply, and does not send
+ * answers that are given there.
+ */
+function onlyResults(event: AGUIEvent): AGUIEvent | undefined {
+  if (event.type === 'RUN_FINISHED') return { type: 'RUN_ERROR', message: OVERTAKEN }
+  const isKept =
+    event.type === 'TOOL_CALL_RESULT' ||
+    event.type === 'RUN_ERROR' ||
+    (event.type === 'CUSTOM' && event.name === 'approval-refused')
+  return isKept ? event : undefined
+}
+
 /** The logged events of a run, one by one. */
-function eventsOf(batches: AsyncIterator<readonly LoggedEvent[]>): AsyncIterable<AGUIEvent> {
+function eventsOf(
+  batches: AsyncIterator<readonly LoggedEvent[]>,
+  select: (event: AGUIEvent) => AGUIEvent | undefined = (event) => event,
+): AsyncIterable<AGUIEvent> {
   let batch: readonly LoggedEvent[] = []
   let at = 0
   // Not a generator: a waiting one does not react to `return`.
   const iterator: AsyncIterableIterator<AGUIEvent> = {
     async next() {
       for (let event = batch[at++]; ; event = batch[at++]) {
-        if (event !== undefined) return { value: JSON.parse(event.data) }
+        if (event !== undefined) {
+          const value = select(JSON.parse(event.data))
+          if (value) return { value }
+          continue
+        }
         const { done, value } = await batches.next()
         if (done) return { done, value: undefined }
         batch = value

@@ -1,0 +1,350 @@
+import { handleAiSdkChat, loadAiSdkChat } from '@countersign/ai-sdk/server'
+import {
+  createAgent,
+  type ModelEvent,
+  memoryLedger,
+  memoryThreads,
+  scriptedModel,
+  tool,
+  toolDefinition,
+} from '@countersign/server'
+import { passMacrotasks } from '@countersign/testing'
+import {
+  DefaultChatTransport,
+  isToolUIPart,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+  type UIMessage,
+} from 'ai'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { PlainChat } from './ai-sdk-chat.js'
+
+// Pages of the AI SDK's own client that would keep an approval or a result to themselves, without an error.
+
+const call = (name: string, id: string): ModelEvent => ({
+  type: 'tool-call',
+  id,
+  name,
+  arguments: `{"to":"${id}"}`,
+})
+const said = (delta: string): ModelEvent => ({ type: 'text-delta', delta })
+const end = (reason: 'stop' | 'tool_calls'): ModelEvent => ({ type: 'finish', reason })
+
+/** `replies`: what the model says, by the number of messages of the user and of its own replies to the last one. */
+function open(
+  replies: (users: number, replied: number) => readonly ModelEvent[] | Promise<readonly ModelEvent[]>,
+) {
+  const ran: string[] = []
+  const shared = { description: 'Sends.', input: z.object({ to: z.string() }), needsApproval: true }
+  const threads = memoryThreads()
+  const append = threads.append
+  let gone: AbortController | undefined
+  threads.append = async (...given) => {
+    const appended = await append(...given)
+    gone?.abort()
+    return appended
+  }
+  const agent = createAgent({
+    model: scriptedModel(async function* ({ messages }) {
+      const last = messages.findLastIndex(({ role }) => role === 'user')
+      const users = messages.filter(({ role }) => role === 'user').length
+      yield* await replies(users, messages.slice(last).filter(({ role }) => role === 'assistant').length)
+    }),
+    warn: () => {},
+    tools: [
+      tool({
+        ...shared,
+        name: 'send',
+        execute: ({ to }) => {
+          ran.push(to)
+          return to
+        },
+      }),
+      toolDefinition({ ...shared, name: 'show' }).client(() => null),
+    ],
+    threads,
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+  })
+  const context = { subject: 'ada' }
+  let requests = 0
+  let lost = false
+  let isGone = false
+  let isLeft = false
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    if (++requests > 20) throw new Error('too many requests')
+    if (isGone) {
+      isGone = false
+      throw new TypeError('lost')
+    }
+    if (isLeft) {
+      isLeft = false
+      gone = new AbortController()
+      const { signal } = gone
+      const left = new Request(new URL(String(url), 'http://localhost/'), { ...init, signal })
+      const response = await handleAiSdkChat(agent, left, { context })
+      await response.text().catch(() => {})
+      gone = undefined
+      throw new TypeError('left')
+    }
+    const request = new Request(new URL(String(url), 'http://localhost/'), init)
+    const response = await handleAiSdkChat(agent, request, { context, goOnFor: 10_000 })
+    if (!lost) return response
+    lost = false
+    const reader = response.body?.getReader()
+    let sent = false
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { value } = (sent ? undefined : await reader?.read()) ?? {}
+        sent = true
+        if (value) controller.enqueue(value)
+        else controller.error(new TypeError('cut'))
+      },
+    })
+    return new Response(body, response)
+  }
+  const page = (messages: UIMessage[] = []) => {
+    const chat: PlainChat = new PlainChat({
+      id: 't',
+      messages,
+      transport: new DefaultChatTransport({ api: 'http://localhost/api/chat', fetch }),
+      sendAutomaticallyWhen: (state) =>
+        lastAssistantMessageIsCompleteWithApprovalResponses(state) ||
+        lastAssistantMessageIsCompleteWithToolCalls(state),
+      onToolCall({ toolCall: { toolName, toolCallId } }) {
+        if (toolName !== 'show') return
+        ran.push(toolCallId)
+        void chat.addToolOutput({ tool: toolName, toolCallId, output: 'shown' })
+      },
+    })
+    return chat
+  }
+  const load = async (): Promise<UIMessage[]> =>
+    JSON.parse(JSON.stringify(await loadAiSdkChat(agent, { ...context, chatId: 't' })))
+  return {
+    page,
+    load,
+    ran,
+    /** The next response breaks off behind its first chunk. */
+    breakOff: () => {
+      lost = true
+    },
+    /** The page of the next request leaves as soon as its message is stored. */
+    leave: () => {
+      isLeft = true
+    },
+    /** The next request does not arrive. */
+    lose: () => {
+      isGone = true
+    },
+  }
+}
+
+const callsOf = ({ messages }: Pick<PlainChat, 'messages'>) =>
+  messages.flatMap(({ parts }) =>
+    parts.filter(isToolUIPart).map(({ toolCallId, state }) => `${toolCallId} ${state}`),
+  )
+
+async function answer(chat: PlainChat, toolCallId: string, approved: boolean): Promise<void> {
+  const parts = chat.messages.flatMap(({ parts }) => parts.filter(isToolUIPart))
+  const part = parts.find((one) => one.toolCallId === toolCallId)
+  await chat.addToolApprovalResponse({ id: part?.approval?.id ?? '', approved })
+  await settle(chat)
+}
+
+async function settle(chat: PlainChat): Promise<void> {
+  await passMacrotasks()
+  await expect.poll(() => chat.status).toMatch(/ready|error/)
+  await passMacrotasks()
+}
+
+const both = (_: number, replied: number) =>
+  replied === 0 ? [call('show', 'map'), call('send', 'bob'), end('tool_calls')] : [said('Done.'), end('stop')]
+
+test('the output of an approved client tool is sent although another call of its step was denied', async () => {
+  for (const answers of [
+    ['map', 'bob'],
+    ['bob', 'map'],
+  ]) {
+    const { page, ran, load } = open(both)
+    const chat = page()
+    await chat.sendMessage({ text: 'go' })
+    for (const id of answers) await answer(chat, id, id === 'map')
+    await settle(chat)
+    const shown = ['map output-available', 'bob output-denied']
+    expect([callsOf(chat), callsOf({ messages: await load() }), ran]).toEqual([shown, shown, ['map']])
+    expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.' })
+  }
+})
+
+test('the same on a page that was loaded behind the denial, before the client tool ran', async () => {
+  const { page, load, breakOff } = open(both)
+  const chat = page()
+  await chat.sendMessage({ text: 'go' })
+  await answer(chat, 'bob', false)
+  breakOff()
+  await answer(chat, 'map', true)
+  const other = page(await load())
+  await answer(other, 'map', true)
+  expect([callsOf(other), callsOf({ messages: await load() })]).toEqual([
+    ['map output-available', 'bob output-denied'],
+    ['map output-available', 'bob output-denied'],
+  ])
+})
+
+const asking = (users: number, replied: number) =>
+  replied === 0
+    ? [call('send', ['ann', 'bob'][users - 1] ?? 'eve'), end('tool_calls')]
+    : [said('Done.'), end('stop')]
+
+test('a page that was loaded before its last message was stored is told so, instead of hiding the request behind that', async () => {
+  const { page, load } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  const early = page(await load())
+  await chat.sendMessage({ text: 'two' })
+  await early.sendMessage()
+  expect([early.status, early.error?.message]).toEqual([
+    'error',
+    'The conversation has messages that this page goes on without. Load it again.',
+  ])
+  expect(callsOf(early)).toEqual(['ann output-error'])
+  const loaded = page(await load())
+  await answer(loaded, 'bob', true)
+  expect(callsOf(loaded)).toEqual(['ann output-denied', 'bob output-available'])
+})
+
+test('an empty page that asks for a conversation that is stored is told to load it', async () => {
+  const { page } = open(asking)
+  await page().sendMessage({ text: 'one' })
+  const empty = page()
+  await empty.sendMessage()
+  expect(empty.status).toBe('error')
+})
+
+test('a page that was loaded before its edit was stored is told so', async () => {
+  const { page, load } = open((users, replied) =>
+    replied === 0 ? [said('Hello.'), end('stop')] : both(users, replied),
+  )
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  const early = page(await load())
+  await chat.sendMessage({ text: 'two', messageId: chat.messages[0]?.id ?? '' })
+  await early.sendMessage()
+  expect(early.status).toBe('error')
+})
+
+test('a page whose reply another page has replaced is told so, instead of hiding the request of the new one', async () => {
+  let ids = 0
+  const { page, load } = open((_, replied) =>
+    replied === 0 ? [call('send', `c${++ids}`), end('tool_calls')] : [said('Done.'), end('stop')],
+  )
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  const early = page(await load())
+  await chat.regenerate()
+  await answer(early, 'c1', true)
+  expect([early.status, callsOf(early)]).toEqual(['error', ['c1 output-error']])
+  const loaded = page(await load())
+  await answer(loaded, 'c2', true)
+  expect(callsOf(loaded)).toEqual(['c2 output-available'])
+})
+
+test('a request that the SDK sends for an answer to an older message does not show a later reply there, or hide its request', async () => {
+  const { page, breakOff, load, ran } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  breakOff()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-error']])
+  const loaded = page(await load())
+  await answer(loaded, 'bob', true)
+  expect([callsOf(loaded), ran]).toEqual([['ann output-denied', 'bob output-available'], ['bob']])
+})
+
+test('the same while the later reply is still being written', async () => {
+  let go = () => {}
+  const written = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  const { page, breakOff, load } = open(async (users, replied) => {
+    if (users === 2) await written
+    return asking(users, replied)
+  })
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  breakOff()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', true)
+  const retried = chat.sendMessage()
+  go()
+  await retried
+  expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-error']])
+  expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
+})
+
+test('a message that was not sent goes out with an answer to the reply before it, whose page is told to load what is said to it', async () => {
+  const { page, lose, load, ran } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  lose()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-available']])
+  const loaded = page(await load())
+  expect(callsOf(loaded)).toEqual(['ann output-available', 'bob approval-requested'])
+  await answer(loaded, 'bob', true)
+  expect([callsOf(loaded), ran]).toEqual([
+    ['ann output-available', 'bob output-available'],
+    ['ann', 'bob'],
+  ])
+})
+
+test('such a request ends the call of the older message without an error if the page shows all that is stored', async () => {
+  const { page, ran } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['ready', ['ann output-error', 'bob approval-requested']])
+  await answer(chat, 'bob', true)
+  expect([chat.status, callsOf(chat), ran]).toEqual([
+    'ready',
+    ['ann output-error', 'bob output-available'],
+    ['bob'],
+  ])
+})
+
+test('nor is there an error if the last message was edited on this page, and its reply is all that is stored', async () => {
+  const { page } = open((users, replied) =>
+    users === 1 ? asking(users, replied) : [said('Hello.'), end('stop')],
+  )
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  await chat.sendMessage({ text: 'two' })
+  await chat.sendMessage({
+    text: 'deux',
+    messageId: chat.messages.findLast(({ role }) => role === 'user')?.id ?? '',
+  })
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['ready', ['ann output-error']])
+  await chat.sendMessage()
+  expect([chat.status, chat.messages.length]).toEqual(['ready', 4])
+})
+
+test('a message whose request broke off before it ended the open requests is not answered in the reply before it', async () => {
+  const { page, leave, load } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  leave()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', false)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat).length]).toEqual(['error', 1])
+  expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
+})
