@@ -8,7 +8,6 @@ import {
   call,
   collect,
   counted,
-  fold,
   input,
   last,
   refusals,
@@ -175,7 +174,7 @@ test('a call that the client was told has failed stays so where the ledger has i
   expect(tool.runs.length).toBe(1)
 })
 
-test('an approval request that the ledger could not close is closed with the next request, and its call stays cancelled', async () => {
+test('an approval request that the ledger could not close ends the run, and is closed with the next request', async () => {
   const ledger = memoryLedger()
   let down = false
   const claim: Ledger['claim'] = (...args) =>
@@ -191,13 +190,13 @@ test('an approval request that the ledger could not close is closed with the nex
   down = true
   const more = [user('never mind')]
   const told = await collect(agent, input([...history, ...more]))
-  expect(results(told)).toMatchObject([{ own: { outcome: 'cancelled' } }])
+  expect(last(told)).toMatchObject({ type: 'RUN_ERROR', code: 'ledger-unavailable' })
+  expect([results(told), model.requests.length]).toEqual([[], 1])
   down = false
-  // the history as a page that placed the result beside its call has it
-  const next = await collect(agent, input([spoken, called, ...fold([], told), user('and now?')]))
+  const next = await collect(agent, input([spoken, called, ...more, user('and now?')]))
   expect(requests(next)).toEqual([])
   expect(results(next)).toMatchObject([{ id: 'call_1', own: { outcome: 'cancelled' } }])
   expect(await ledger.unsettled(null, 'thread')).toEqual([])
-  expect(model.requests.length).toBe(3)
+  expect(model.requests.length).toBe(2)
   expect(tool.runs).toEqual([])
 })

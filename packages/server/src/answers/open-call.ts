@@ -34,6 +34,7 @@ import {
   decidedBy,
   handedOutOutcome,
   interruptedOutcome,
+  notClosed,
   outcomeOfAnswer,
   type Refusal,
   restoreOutcome,
@@ -197,6 +198,10 @@ export async function closeRequest(
   const { site, ref, scopes } = asked
   const answer = stampAnswer(scope, closing, 'server')
   const status = await closeInLedger(scope, ref, answer)
+  // It may have run, and if not, it could still be approved: nobody is told that it was cancelled.
+  if (status === undefined) return notClosed({ approvalId: ref.approvalId, site })
+  // A record is kept until its request has expired: the ledger has lost it.
+  if (status === 'not-issued' && answer.decision !== 'expire') return resultOf(site, interruptedOutcome())
   if (status === 'claimed') {
     const code = answer.decision === 'cancel' ? answer.code : undefined
     const step = { ...auditNames({ ref, call: site.call }), decision: answer.decision, code, via: 'server' }
@@ -217,7 +222,7 @@ export async function closeRequest(
   return { kind: 'result', site, outcome: outcomeOfAnswer(answer), decided: decidedBy(scope, answer, scopes) }
 }
 
-/** Settles a request that can no longer be answered. A request that the ledger does not know needs no settling. */
+/** Settles a request that can no longer be answered; undefined if the ledger can't be reached. */
 async function closeInLedger({ settings }: RunScope, ref: ApprovalRef, answer: LedgerAnswer) {
   const { ledger, leaseMs } = settings.approvals
   try {

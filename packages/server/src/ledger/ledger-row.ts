@@ -11,6 +11,7 @@ import {
   MAX_OUTCOME_BYTES,
   MAX_REASON_LENGTH,
   NEVER,
+  OUTCOME_KEPT_MS,
   type ReclaimResult,
   type RenewResult,
   type StoredOutcome,
@@ -31,14 +32,16 @@ export function stateAt(state: ApprovalState, now: number): ApprovalState {
 }
 
 /**
- * How long a row must be kept. A running call is kept past its expiry, as long as its lease holds. A request that never expires is
- * dropped {@link ANSWERED_KEPT_MS} after its answer: repeats are then refused, as for any request that the ledger doesn't know.
+ * How long a row must be kept. A running call is kept past its expiry, as long as its lease holds. What was approved is kept for a day after the
+ * answer: its outcome may not have arrived. A request that never expires is dropped {@link ANSWERED_KEPT_MS} after its answer: repeats are
+ * then refused, as for any request that the ledger doesn't know.
  */
 export function keptUntil({ record, state }: LedgerEntry): number {
-  const answeredAt = state.phase === 'issued' ? undefined : state.answer.at
+  const { at: answeredAt, decision } = state.phase === 'issued' ? {} : state.answer
   const letGo = record.expiresAt >= NEVER && answeredAt !== undefined
   const until = letGo ? answeredAt + ANSWERED_KEPT_MS : record.expiresAt + CLOCK_SKEW_MS
-  return state.phase === 'claimed' ? Math.max(until, state.leaseUntil) : until
+  const told = decision === 'approve' && answeredAt !== undefined ? answeredAt + OUTCOME_KEPT_MS : 0
+  return Math.max(until, told, state.phase === 'claimed' ? state.leaseUntil : 0)
 }
 
 /** A state as two JSON texts: see {@link splitState}. */

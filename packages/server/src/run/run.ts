@@ -1,6 +1,6 @@
 import {
   type AGUIEvent,
-  type CountersignError,
+  CountersignError,
   type EditedPreview,
   type EventOf,
   isCountersignError,
@@ -401,6 +401,7 @@ async function closeBranch(
   for (const site of read.sites) {
     if (site.result !== undefined || !ids.has(site.message.id)) continue
     const closed = await outcomeOfOpenCall(scope, site, read.issued, undefined, read.messages)
+    if (closed.kind === 'refused') throw new CountersignError(closed.code, closed.message, { status: 503 })
     if (closed.kind !== 'result') continue
     const { outcome, decided } = closed
     results.push(resultMessage(newId(), site.call.id, outcome, { decided }))

@@ -1,0 +1,91 @@
+import { type Ledger, memoryLedger } from '@countersign/server'
+import { expect, test } from 'vitest'
+import { answer, ask, call, collect, counted, input, last, results, say, testAgent, user } from './support.js'
+
+const context = { context: { subject: 'ann' } }
+
+/** A memory ledger whose next claims fail, as often as `failures` says. */
+function failingLedger(options: Parameters<typeof memoryLedger>[0] = {}) {
+  const ledger = memoryLedger(options)
+  const state = { failures: 0 }
+  const claim: Ledger['claim'] = async (...given) => {
+    if (state.failures-- > 0) throw new Error('a lost packet')
+    return ledger.claim(...given)
+  }
+  return { state, ledger: Object.assign(Object.create(ledger), { claim }) as Ledger }
+}
+
+async function paid(ledger: Ledger, { expiresIn = 600, now = Date.now } = {}) {
+  const pay = counted('pay', { needsApproval: true, expiresIn })
+  const script = [call(['c1', 'pay', { n: 1 }]), say('paid'), say('ok')]
+  const { agent, model } = testAgent(script, { tools: [pay.tool], now, approvals: { ledger } })
+  const { history, first } = await ask(agent, {}, context)
+  return { pay, agent, model, history, first }
+}
+
+test('a call that ran is not told as cancelled because the ledger failed once: the run ends, and the next one tells its result', async () => {
+  const { ledger, state } = failingLedger()
+  const { pay, agent, model, history, first } = await paid(ledger)
+  // its reply is lost
+  await collect(agent, input(history, { resume: [answer(first, { approved: true })] }), context)
+  const asked = [...history, user('Did you pay?')]
+  const before = model.requests.length
+  state.failures = 1
+  const failed = await collect(agent, input(asked), context)
+  expect(last(failed)).toMatchObject({ type: 'RUN_ERROR', code: 'ledger-unavailable' })
+  expect([results(failed), model.requests.length]).toEqual([[], before])
+  const [told] = results(await collect(agent, input(asked), context))
+  expect([told?.content, pay.runs.length]).toEqual([{ done: 'pay' }, 1])
+})
+
+test('a call that the user has moved on from does not run later because the ledger failed once', async () => {
+  const { ledger, state } = failingLedger()
+  const { pay, agent, history, first } = await paid(ledger)
+  const refused = [...history, user('No, do not pay!')]
+  state.failures = 1
+  expect(last(await collect(agent, input(refused), context))).toMatchObject({ type: 'RUN_ERROR' })
+  expect(JSON.stringify(results(await collect(agent, input(refused), context)))).toContain('user moved on')
+  await collect(agent, input(history, { resume: [answer(first, { approved: true })] }), context)
+  expect(pay.runs).toEqual([])
+})
+
+test.each(['a new message', 'the same answer'])(
+  'the outcome of an approved call is told for a day, also if its approval expired after minutes: %s',
+  async (what) => {
+    const clock = { now: Date.now() }
+    const now = () => clock.now
+    const ledger = memoryLedger({ now })
+    const { pay, agent, history, first } = await paid(ledger, { now })
+    const answered = input(history, { resume: [answer(first, { approved: true })] })
+    await collect(agent, answered, context)
+    clock.now += 23 * 3_600_000
+    const record = { ...(await recordOf(ledger, first.approval.id)), expiresAt: clock.now + 1e6 }
+    // so many that the ledger drops what it need not keep
+    for (let at = 0; at < 1100; at++)
+      await ledger.issue({ ...record, threadId: 'other', approvalId: `a${at}`, toolCallId: `c${at}` })
+    const again = what === 'a new message' ? input([...history, user('Did you pay?')]) : answered
+    const [told] = results(await collect(agent, again, context))
+    expect([told?.content, pay.runs.length]).toEqual([{ done: 'pay' }, 1])
+  },
+)
+
+test('a call whose record the ledger has lost is not told as cancelled', async () => {
+  const first = memoryLedger()
+  let current = first
+  const ledger = new Proxy(first, {
+    get: (_, name) => {
+      const value = name === 'id' ? first.id : Reflect.get(current, name, current)
+      return typeof value === 'function' ? value.bind(current) : value
+    },
+  })
+  const { agent, history } = await paid(ledger)
+  current = memoryLedger()
+  const told = results(await collect(agent, input([...history, user('Did you pay?')]), context))
+  expect(JSON.stringify(told)).toContain('may or may not have run')
+})
+
+async function recordOf(ledger: Ledger, approvalId: string) {
+  const entry = await ledger.lookup({ owner: 'ann', threadId: 'thread', approvalId })
+  if (!entry) throw new Error('The ledger has dropped the record.')
+  return entry.record
+}
