@@ -128,6 +128,24 @@ test('code that makes a pool of pg gives it to fromPg, which listens to its erro
   expect(deaf.map(({ page, line }) => `${page}:${line}`)).toEqual([])
 })
 
+test('an example that opens SQLite has each commit written to the disk: without that, a power loss lets an answer run its call again', () => {
+  const opened = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('journal_mode = wal'))
+  expect(opened.length).toBeGreaterThan(5)
+  const forgetful = opened.filter(({ code }) => !code.includes('synchronous = full'))
+  expect(forgetful.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('an agent that could not start, because its database was away, is started by the next request', () => {
+  const started = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('??= start()'))
+  expect(started.length).toBeGreaterThan(3)
+  const stuck = started.filter(({ code }) => !code.includes('??= start().catch('))
+  expect(stuck.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
 test('in every example, each button that answers a request or takes a message back ignores the second click of a double click, which nobody meant for the one that moves up', () => {
   /** Code that answers more often than it looks at a click, each with the reason. */
   const others = {

@@ -13,7 +13,7 @@ import { model } from './model'
 
 async function start() {
   const database = new DatabaseSync(process.env.DATABASE ?? 'chat.db')
-  database.exec('pragma journal_mode = wal; pragma busy_timeout = 5000')
+  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000')
   database.exec('create table if not exists orders (id integer primary key, item text, count integer)')
 
   const placeOrder = tool({
@@ -44,8 +44,11 @@ async function start() {
 
 let started: ReturnType<typeof start> | undefined
 
-/** The agent of this process. It starts with the first request, not when the build loads this file. */
+/** The agent of this process. It starts with the first request, not when the build loads this file. If it could not, the next one tries again. */
 export function getAgent() {
-  started ??= start()
+  started ??= start().catch((error) => {
+    started = undefined
+    throw error
+  })
   return started
 }
