@@ -21,10 +21,7 @@ const alias = [
   ...(process.env.TEST_BUILT === '1' ? [] : sources),
 ]
 
-/**
- * The bindings' tests run in jsdom, with what compiles their framework's files. One worker runs all files of a binding, because loading
- * jsdom and a framework takes longer than its tests. They run first, beside the other checks of `npm test`.
- */
+/** The bindings' tests run in jsdom, with what compiles their framework's files. */
 const frameworks: Record<string, () => PluginOption[]> = {
   react: () => [],
   solid: () => [solid({ solid: { hydratable: true } })],
@@ -54,8 +51,6 @@ const alone = [
   'test/client/time-limits.test.ts',
 ]
 
-const last = { groupOrder: Object.keys(frameworks).length }
-
 const shared = {
   exclude: [...defaultExclude, ...longForms],
   setupFiles: [`${root}/test/load-protocol.ts`],
@@ -69,20 +64,6 @@ export default defineConfig({
     // most of the long tests wait for a browser or another process
     maxWorkers: 2 * availableParallelism(),
     projects: [
-      ...Object.entries(frameworks).map(([name, plugins], groupOrder) => ({
-        plugins: plugins(),
-        resolve: { alias },
-        test: {
-          name,
-          root: `packages/${name}`,
-          include: ['test/**/*.test.{ts,tsx}'],
-          environment: 'jsdom',
-          isolate: false,
-          maxWorkers: 1,
-          sequence: { groupOrder },
-          ...shared,
-        },
-      })),
       {
         resolve: { alias },
         test: {
@@ -91,10 +72,21 @@ export default defineConfig({
           ...shared,
           exclude: [...shared.exclude, `packages/{${Object.keys(frameworks)}}/**`, ...alone],
           isolate: false,
-          sequence: last,
         },
       },
-      { resolve: { alias }, test: { name: 'alone', include: alone, sequence: last, ...shared } },
+      { resolve: { alias }, test: { name: 'alone', include: alone, ...shared } },
+      ...Object.entries(frameworks).map(([name, plugins]) => ({
+        plugins: plugins(),
+        resolve: { alias },
+        test: {
+          name,
+          root: `packages/${name}`,
+          include: ['test/**/*.test.{ts,tsx}'],
+          environment: 'jsdom',
+          isolate: false,
+          ...shared,
+        },
+      })),
     ],
   },
 })
