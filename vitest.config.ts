@@ -21,7 +21,10 @@ const alias = [
   ...(process.env.TEST_BUILT === '1' ? [] : sources),
 ]
 
-/** The bindings' tests run in jsdom, with what compiles their framework's files. */
+/**
+ * The bindings' tests run in jsdom, with what compiles their framework's files. One worker runs all files of a binding, because loading
+ * jsdom and a framework takes longer than its tests. They run first, beside the other checks of `npm test`.
+ */
 const frameworks: Record<string, () => PluginOption[]> = {
   react: () => [],
   solid: () => [solid({ solid: { hydratable: true } })],
@@ -51,6 +54,8 @@ const alone = [
   'test/client/time-limits.test.ts',
 ]
 
+const last = { groupOrder: Object.keys(frameworks).length }
+
 const shared = {
   exclude: [...defaultExclude, ...longForms],
   setupFiles: [`${root}/test/load-protocol.ts`],
@@ -64,18 +69,7 @@ export default defineConfig({
     // most of the long tests wait for a browser or another process
     maxWorkers: 2 * availableParallelism(),
     projects: [
-      {
-        resolve: { alias },
-        test: {
-          name: 'node',
-          include: ['{packages,examples}/*/test/**/*.test.ts', 'test/**/*.test.{ts,tsx}'],
-          ...shared,
-          exclude: [...shared.exclude, `packages/{${Object.keys(frameworks)}}/**`, ...alone],
-          isolate: false,
-        },
-      },
-      { resolve: { alias }, test: { name: 'alone', include: alone, ...shared } },
-      ...Object.entries(frameworks).map(([name, plugins]) => ({
+      ...Object.entries(frameworks).map(([name, plugins], groupOrder) => ({
         plugins: plugins(),
         resolve: { alias },
         test: {
@@ -84,9 +78,23 @@ export default defineConfig({
           include: ['test/**/*.test.{ts,tsx}'],
           environment: 'jsdom',
           isolate: false,
+          maxWorkers: 1,
+          sequence: { groupOrder },
           ...shared,
         },
       })),
+      {
+        resolve: { alias },
+        test: {
+          name: 'node',
+          include: ['{packages,examples}/*/test/**/*.test.ts', 'test/**/*.test.{ts,tsx}'],
+          ...shared,
+          exclude: [...shared.exclude, `packages/{${Object.keys(frameworks)}}/**`, ...alone],
+          isolate: false,
+          sequence: last,
+        },
+      },
+      { resolve: { alias }, test: { name: 'alone', include: alone, sequence: last, ...shared } },
     ],
   },
 })

@@ -128,7 +128,7 @@ async function releaseChecks() {
 chromiumForTests()
 redisForTests()
 postgresForTests()
-/** They fill the time in which tests wait for browsers and other processes. */
+/** What needs no browser and no other process fills the time in which the tests wait for those. */
 async function staticChecks() {
   await step('types', script('scripts/types.mjs'))
   await step('lint and format', tool('biome', 'ci', '--colors=off', '.'))
