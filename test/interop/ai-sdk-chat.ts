@@ -18,6 +18,11 @@ export type AnyChat = Pick<
   'messages' | 'status' | 'error' | 'sendMessage' | 'addToolApprovalResponse' | 'stop'
 >
 
+/** As the SDK's documentation says for approvals and client tools: sends once each request is answered, and once each call has its output. */
+export const sendAutomaticallyWhen = (state: { readonly messages: UIMessage[] }): boolean =>
+  lastAssistantMessageIsCompleteWithApprovalResponses(state) ||
+  lastAssistantMessageIsCompleteWithToolCalls(state)
+
 /** As its documentation has it, with both predicates: an application with approvals and client tools needs both. */
 export function chatInit(
   { url, locate }: PeerOptions,
@@ -29,9 +34,7 @@ export function chatInit(
     id: 'thread-1',
     messages,
     transport: new DefaultChatTransport({ api: url, fetch }),
-    sendAutomaticallyWhen: (state) =>
-      lastAssistantMessageIsCompleteWithApprovalResponses(state) ||
-      lastAssistantMessageIsCompleteWithToolCalls(state),
+    sendAutomaticallyWhen,
     onToolCall({ toolCall: { toolName, toolCallId } }) {
       if (toolName !== 'get_location') return
       void current().addToolOutput({ tool: toolName, toolCallId, output: locate() })

@@ -12,23 +12,14 @@ import {
   DefaultChatTransport,
   isToolUIPart,
   lastAssistantMessageIsCompleteWithApprovalResponses,
-  lastAssistantMessageIsCompleteWithToolCalls,
   type UIMessage,
 } from 'ai'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { PlainChat } from './ai-sdk-chat.js'
+import { PlainChat, sendAutomaticallyWhen } from './ai-sdk-chat.js'
+import { call, end, said } from './model-events.js'
 
 // A reply of our AI SDK route, whose agent keeps the conversation, breaks off anywhere. The AI SDK's own client sends its messages again.
-
-const call = (name: string, id: string): ModelEvent => ({
-  type: 'tool-call',
-  id,
-  name,
-  arguments: `{"to":"${id}"}`,
-})
-const said = (delta: string): ModelEvent => ({ type: 'text-delta', delta })
-const end = (reason: 'stop' | 'tool_calls'): ModelEvent => ({ type: 'finish', reason })
 
 const payments: readonly (readonly ModelEvent[])[] = [
   [said('First '), said('ann.'), call('send', 'ann'), call('note', 'n1'), end('tool_calls')],
@@ -159,9 +150,7 @@ test('an answer to a request that another page has left behind is sent once, and
       id: 't',
       messages,
       transport: new DefaultChatTransport({ api: 'http://localhost/api/chat', fetch }),
-      sendAutomaticallyWhen: (state) =>
-        lastAssistantMessageIsCompleteWithApprovalResponses(state) ||
-        lastAssistantMessageIsCompleteWithToolCalls(state),
+      sendAutomaticallyWhen,
     })
   const page = open([])
   await page.sendMessage({ text: 'one' })

@@ -9,27 +9,13 @@ import {
   toolDefinition,
 } from '@countersign/server'
 import { passMacrotasks } from '@countersign/testing'
-import {
-  DefaultChatTransport,
-  isToolUIPart,
-  lastAssistantMessageIsCompleteWithApprovalResponses,
-  lastAssistantMessageIsCompleteWithToolCalls,
-  type UIMessage,
-} from 'ai'
+import { DefaultChatTransport, isToolUIPart, type UIMessage } from 'ai'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { PlainChat } from './ai-sdk-chat.js'
+import { PlainChat, sendAutomaticallyWhen } from './ai-sdk-chat.js'
+import { call, end, said } from './model-events.js'
 
 // Pages of the AI SDK's own client that would keep an approval or a result to themselves, without an error.
-
-const call = (name: string, id: string): ModelEvent => ({
-  type: 'tool-call',
-  id,
-  name,
-  arguments: `{"to":"${id}"}`,
-})
-const said = (delta: string): ModelEvent => ({ type: 'text-delta', delta })
-const end = (reason: 'stop' | 'tool_calls'): ModelEvent => ({ type: 'finish', reason })
 
 /** `replies`: what the model says, by the number of messages of the user and of its own replies to the last one. */
 function open(
@@ -108,9 +94,7 @@ function open(
       id: 't',
       messages,
       transport: new DefaultChatTransport({ api: 'http://localhost/api/chat', fetch }),
-      sendAutomaticallyWhen: (state) =>
-        lastAssistantMessageIsCompleteWithApprovalResponses(state) ||
-        lastAssistantMessageIsCompleteWithToolCalls(state),
+      sendAutomaticallyWhen,
       onToolCall({ toolCall: { toolName, toolCallId } }) {
         if (toolName !== 'show') return
         ran.push(toolCallId)

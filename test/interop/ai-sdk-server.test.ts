@@ -11,14 +11,13 @@ import {
 import {
   DefaultChatTransport,
   isToolUIPart,
-  lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
   type UIMessage,
 } from 'ai'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { PlainChat } from './ai-sdk-chat.js'
+import { PlainChat, sendAutomaticallyWhen } from './ai-sdk-chat.js'
 import { serveFetch } from './fetch-server.js'
 
 /** An agent whose model says one list of events after the other, behind a route for the SDK's clients. */
@@ -40,9 +39,7 @@ async function open(
 function chatOn(url: string, init: Partial<ConstructorParameters<typeof PlainChat>[0]> = {}): PlainChat {
   return new PlainChat({
     transport: new DefaultChatTransport({ api: url }),
-    sendAutomaticallyWhen: (state) =>
-      lastAssistantMessageIsCompleteWithApprovalResponses(state) ||
-      lastAssistantMessageIsCompleteWithToolCalls(state),
+    sendAutomaticallyWhen,
     ...init,
   })
 }

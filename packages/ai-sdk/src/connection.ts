@@ -175,7 +175,7 @@ export function aiSdk(options: AiSdkOptions = {}): Connection {
       const { headers, signal } = connect
       const asked = { method: 'GET', headers: { ...headers, accept: eventStream }, signal }
       const { reader, serverRun } = broken
-      // Without the header, as on a page of another origin, our route must not send the beginning again: it knows by `after` alone.
+      // Without the header, as on a page of another origin, `after` alone tells our route not to send the beginning again.
       const run = serverRun === null ? '' : `runId=${serverRun}&`
       const rest = resume === 'rest' ? `${run}after=${reader.count}` : undefined
       const response = await fetchResponse(streamUrl(api, threadId, rest), options, asked)

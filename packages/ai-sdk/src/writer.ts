@@ -232,7 +232,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
     if (name === 'approval-refused' && toolCallId === '') endUnknown(told)
   }
 
-  /** An answer for a call that is not in the stored conversation any more, as after an edit on another page: nothing else ends it there. */
+  /** Ends a call that the stored conversation no longer has, as after an edit on another page. Nothing else ends it on this page. */
   function endUnknown({ approvalId, message }: Readonly<Record<string, unknown>>): void {
     const errorText = asString(message) ?? 'The answer was refused.'
     for (const { toolCallId, state, approval } of known)
@@ -260,7 +260,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
 
   /**
    * The SDK's predicates send the output of a client tool only if no call of its step is `output-denied`, or if one has an answer that was not
-   * sent. So the denial stays such an answer until that output is sent: it may count again.
+   * sent. So the denial stays an answer that was not sent until that output is sent. The server accepts the same answer twice.
    */
   function keepDenials(): void {
     for (const toolCallId of denied) {
@@ -276,7 +276,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
   function finish({ outcome, metadata }: EventOf<'RUN_FINISHED'>): void {
     if (outcome?.type === 'interrupt') for (const interrupt of outcome.interrupts) askAgain(interrupt)
     const left = outcome?.type === 'success' ? (outcome.pendingToolCallIds ?? []) : []
-    // What waits in a message that the client does not show is not left to it. Answers to a step before the last one would not be sent.
+    // A call in a message that the client does not show is not left to it. The SDK sends only the answers of the last step.
     const isOutputLeft = left.some((id) => shown.has(id))
     if (isOutputLeft) keepDenials()
     if (hasCalls && waiting.size === 0 && !isOutputLeft) endWithoutCalls()

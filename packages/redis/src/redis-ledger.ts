@@ -23,8 +23,8 @@ export interface RedisLedgerOptions extends RedisOptions, LedgerLimits {
 /**
  * A ledger in Redis, for servers on several machines. Every operation is atomic, and records expire by themselves. Durability depends on
  * the Redis server: set `appendonly yes` and `appendfsync always`, and `maxmemory-policy noeviction`, so that nothing live is evicted. Without
- * `appendfsync always`, a power loss can forget that a call has started, and the same answer runs it again. An operation without a timely response rejects with `ledger-unavailable`; later operations work again
- * once the client has reconnected.
+ * `appendfsync always`, a power loss can forget that a call has started, and the same answer runs it again. An operation without a timely
+ * response rejects with `ledger-unavailable`; later operations work again once the client has reconnected.
  *
  * @throws CountersignError `invalid-option`
  *

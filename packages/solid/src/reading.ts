@@ -42,7 +42,7 @@ export function createReading<T>(
   return () => reading()()
 }
 
-/** An effect that also runs where something suspends: there, those of Solid wait, maybe for ever, while a shared store is shown elsewhere. */
+/** An effect that also runs below a suspended boundary. Solid's own effects wait there, while a shared store may be shown elsewhere. */
 export function startEffect(effect: () => void): void {
   onCleanup(
     createRoot((end) => {

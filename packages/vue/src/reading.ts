@@ -94,7 +94,7 @@ export function whileShown<T>(source: Ref<T>, begin: (value: T) => () => void): 
   onScopeDispose(() => end(), true)
 }
 
-/** The component that is being set up, if any. A server renders it, or it hydrates (then it has its element before it is mounted), or it is new. */
+/** What is being set up: a component that a server renders or that hydrates (it has its element before it is mounted), or a new one. */
 function setUp(): 'served' | 'new' | undefined {
   const instance = getCurrentInstance()
   if (!instance || instance.isMounted) return undefined

@@ -3,7 +3,7 @@ import { findUnansweredCalls } from '@countersign/server/http-kit'
 import { type AiSdkMessage, isToolPart } from '../message.js'
 import { lackedBy } from './thread.js'
 
-/** A page's request that goes on with a reply that the stored conversation has left behind: nothing may run for it. */
+/** A request that continues a reply which the stored conversation has moved past. Nothing may run for it. */
 export interface LeftBehind {
   readonly continued: AiSdkMessage | undefined
   /** How calls that are open on the page have ended. */
@@ -12,19 +12,19 @@ export interface LeftBehind {
   readonly isUpToDate: boolean
 }
 
-/** Where on its page a request goes on. The ids are those of the stored messages. */
+/** Which part of its page a request continues. The ids are those of the stored messages. */
 export interface Place {
-  /** The user message that the continued one answers. A page may send no more than its last message. */
+  /** The user message that the continued reply answers. Undefined if the page sends only its last message. */
   readonly asked: string | undefined
   /** The last user message. */
   readonly said: string | undefined
-  /** The last message, if it is of the assistant, and another one than that. */
+  /** The page's last message, if it is a reply other than the continued one. */
   readonly later: AiSdkMessage | undefined
 }
 
 /**
- * Whether a request goes on with another reply than the stored conversation: a new one would be shown in the wrong place. The SDK names the
- * message that was answered last, and another page may have gone on.
+ * Whether a request continues another reply than the last one that is stored. A new reply would then appear in the wrong place: the SDK names
+ * the message whose request was answered last, and another page may have continued the conversation.
  */
 export function leftBehind(
   continued: AiSdkMessage | undefined,
@@ -38,7 +38,7 @@ export function leftBehind(
   const open = findUnansweredCalls(stored).map(({ call }) => call.id)
   const alive = new Set([...open, ...callsOf(stored.slice(from))])
   if (calls.some(({ toolCallId }) => alive.has(toolCallId))) return undefined
-  // Another reply to the same message: what was said alone does not tell.
+  // The page may show another reply to the same message: the user message alone does not tell them apart.
   const isOther = open.length > 0 && calls.some(({ state }) => state !== 'input-streaming')
   if (asked === now.id && !isOther) return undefined
   const known = new Set(callsOf(stored))

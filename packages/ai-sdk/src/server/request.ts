@@ -136,7 +136,7 @@ export async function inputFor(
   if (threads === undefined) return { input }
   const { messages, threadId, resume = [] } = input
   const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
-  // Of a reply that broke off at once, nothing may be left among the messages.
+  // A reply that broke off at once may have left no message.
   const isNew = ({ role }: Message, at: number) => role === 'user' && at > spoken && !place.isReplyLast
   const added = messages.filter((message, at) => message.role === 'tool' || isNew(message, at))
   const last = messages.findLast(({ role }) => role === 'user')

@@ -89,7 +89,7 @@ export async function handleAiSdkChat(
 
 const OVERTAKEN = 'The conversation has messages that this page goes on without. Load it again.'
 
-/** A run without anything to run. */
+/** The events of a request for which nothing runs. */
 async function* eventsLeft({ isUpToDate }: LeftBehind): AsyncGenerator<AGUIEvent> {
   yield { type: 'RUN_STARTED', threadId: '', runId: '' }
   yield isUpToDate
@@ -98,8 +98,8 @@ async function* eventsLeft({ isUpToDate }: LeftBehind): AsyncGenerator<AGUIEvent
 }
 
 /**
- * Of a run that replies to the last message of the page while the request names the reply before it. The SDK puts all that it is sent into that reply, and does not send
- * answers that are given there.
+ * Selects from a run that answers the last message of the page, while the request names the reply before it. The SDK would put everything
+ * into that earlier reply, and would not send answers that are given there.
  */
 function onlyResults(event: AGUIEvent): AGUIEvent | undefined {
   if (event.type === 'RUN_FINISHED') return { type: 'RUN_ERROR', message: OVERTAKEN }
