@@ -58,7 +58,7 @@ const last = { groupOrder: Object.keys(frameworks).length }
 
 const shared = {
   exclude: [...defaultExclude, ...longForms],
-  setupFiles: [`${root}/test/load-protocol.ts`],
+  setupFiles: [`${root}/test/load-protocol.ts`, `${root}/test/patient-waits.ts`],
   ...limits,
   ...tidy,
 }
