@@ -5,10 +5,15 @@ import { vi } from 'vitest'
  * Here they wait as long as `expect.poll` (see vitest.config.ts).
  */
 const timeout = 300_000
-const { waitFor, waitUntil } = vi
-vi.waitFor = (callback, options) => waitFor(callback, withTimeout(options))
-vi.waitUntil = (callback, options) => waitUntil(callback, withTimeout(options))
 
-function withTimeout(options: number | { interval?: number; timeout?: number } = {}) {
-  return typeof options === 'number' ? options : { timeout, ...options }
+const withTimeout = (options: number | { interval?: number; timeout?: number } = {}) =>
+  typeof options === 'number' ? options : { timeout, ...options }
+
+const { waitFor, waitUntil } = vi
+// the files of a worker share `vi`, and each runs this
+if (waitFor.name !== 'waitPatiently') {
+  vi.waitFor = function waitPatiently(callback, options) {
+    return waitFor(callback, withTimeout(options))
+  }
+  vi.waitUntil = (callback, options) => waitUntil(callback, withTimeout(options))
 }
