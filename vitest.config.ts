@@ -56,12 +56,13 @@ const alone = [
 
 const last = { groupOrder: Object.keys(frameworks).length }
 
-const shared = {
+/** An object of its own for each project: plugins add to its lists. */
+const shared = () => ({
   exclude: [...defaultExclude, ...longForms],
-  setupFiles: [`${root}/test/load-protocol.ts`],
+  setupFiles: [`${root}/test/load-protocol.ts`, `${root}/test/patient-waits.ts`],
   ...limits,
   ...tidy,
-}
+})
 
 export default defineConfig({
   test: {
@@ -80,7 +81,7 @@ export default defineConfig({
           isolate: false,
           maxWorkers: 1,
           sequence: { groupOrder },
-          ...shared,
+          ...shared(),
         },
       })),
       {
@@ -88,13 +89,13 @@ export default defineConfig({
         test: {
           name: 'node',
           include: ['{packages,examples}/*/test/**/*.test.ts', 'test/**/*.test.{ts,tsx}'],
-          ...shared,
-          exclude: [...shared.exclude, `packages/{${Object.keys(frameworks)}}/**`, ...alone],
+          ...shared(),
+          exclude: [...shared().exclude, `packages/{${Object.keys(frameworks)}}/**`, ...alone],
           isolate: false,
           sequence: last,
         },
       },
-      { resolve: { alias }, test: { name: 'alone', include: alone, sequence: last, ...shared } },
+      { resolve: { alias }, test: { name: 'alone', include: alone, sequence: last, ...shared() } },
     ],
   },
 })

@@ -3,7 +3,7 @@ import { passMacrotasks } from '@countersign/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type MemoryPersistence, memoryPersistence } from './fake-browser.js'
 import { openPage, startServer, stop, words } from './threads-server.js'
-import { gate, until } from './tools-in-pages.js'
+import { gate } from './tools-in-pages.js'
 
 // A message that the server does not have yet stays: on the page, and for the next page of the browser.
 
@@ -46,16 +46,16 @@ test.each([
       load: (threadId) => (isSlow && load ? load() : kept.load(threadId)),
     }
     const page = openPage({ handle }, { local, timeout: 30 })
-    await until(() => page.errors.length > 0)
+    await vi.waitUntil(() => page.errors.length > 0)
     page.network.isUp = false
     expect(await page.client.sendMessage('mine')).toMatchObject({ status: 'failed' })
     isSlow = false
     page.network.isUp = true
-    await until(() => said(page).includes('before'))
+    await vi.waitUntil(() => said(page).includes('before'))
     expect(said(page)).toEqual(['before', 'mine'])
     page.leave()
     const next = openPage(server, { local: kept })
-    await until(() => said(next).length === 2)
+    await vi.waitUntil(() => said(next).length === 2)
     await next.client.retry()
     expect(said(next)).toEqual(['before', 'mine'])
     expect(next.client.getSnapshot().status).toBe('ready')
@@ -71,14 +71,14 @@ test('P what was queued on a client that no page shows any more is shown by the 
   })
   const page = openPage(server)
   void page.client.sendMessage('one')
-  await until(() => page.client.getSnapshot().status === 'streaming')
+  await vi.waitUntil(() => page.client.getSnapshot().status === 'streaming')
   expect(await page.client.sendMessage('two')).toMatchObject({ status: 'queued' })
   page.client.detach()
   page.client.stop()
   const next = mountAnew(page)
-  await until(() => said(next).length === 2)
+  await vi.waitUntil(() => said(next).length === 2)
   await next.client.retry()
-  await until(() => next.client.getSnapshot().messages.length === 4)
+  await vi.waitUntil(() => next.client.getSnapshot().messages.length === 4)
   expect(said(next)).toEqual(['one', 'two'])
 })
 
@@ -99,7 +99,7 @@ test('P a page that was opened offline shows what this browser has kept once it 
   await page.client.restore()
   expect(page.errors).toEqual(['connection-failed'])
   isUp = true
-  await until(() => said(page).length === 1)
+  await vi.waitUntil(() => said(page).length === 1)
   await page.client.retry()
   expect(page.client.getSnapshot()).toMatchObject({ status: 'ready', messages: [{}, {}] })
 })
@@ -110,15 +110,15 @@ test('P what a tab that is closed has not sent is shown by another one, also whe
   const handle = (request: Request) => (request.method === 'POST' ? never() : server.handle(request))
   const one = openPage({ handle }, { local })
   void one.client.sendMessage('mine')
-  await until(() => one.requests.some(({ method }) => method === 'POST'))
+  await vi.waitUntil(() => one.requests.some(({ method }) => method === 'POST'))
   await one.client.restore()
   const two = openPage(server, { local })
   await two.client.restore()
   expect(said(two)).toEqual([])
   one.leave()
-  await until(() => said(two).length === 1)
+  await vi.waitUntil(() => said(two).length === 1)
   await two.client.retry()
-  await until(() => two.client.getSnapshot().messages.length === 2)
+  await vi.waitUntil(() => two.client.getSnapshot().messages.length === 2)
 })
 
 test('P what this browser has kept is shown also if the user says something while it is loaded', async () => {
@@ -144,11 +144,11 @@ test('P what this browser has kept is shown also if the user says something whil
   const page = openPage({ handle }, { local })
   await page.client.restore()
   isUp = true
-  await until(() => asked.mock.calls.length > 0)
+  await vi.waitUntil(() => asked.mock.calls.length > 0)
   const sent = page.client.sendMessage('second')
   loads.open()
   await sent
-  await until(() => said(page).includes('first'))
+  await vi.waitUntil(() => said(page).includes('first'))
   expect(said(page).sort()).toEqual(['first', 'second'])
 })
 
@@ -159,7 +159,7 @@ test('P what a closed tab has left is shown by a later look, also if the user sa
   const handle = (request: Request) => (request.method === 'POST' ? never() : server.handle(request))
   const one = openPage({ handle }, { local })
   void one.client.sendMessage('mine')
-  await until(() => one.requests.some(({ method }) => method === 'POST'))
+  await vi.waitUntil(() => one.requests.some(({ method }) => method === 'POST'))
   const loads = gate()
   const asked = vi.fn()
   let isClosed = false
@@ -176,11 +176,11 @@ test('P what a closed tab has left is shown by a later look, also if the user sa
   expect(said(two)).toEqual(['before'])
   isClosed = true
   one.leave()
-  await until(() => asked.mock.calls.length > 0)
+  await vi.waitUntil(() => asked.mock.calls.length > 0)
   const sent = two.client.sendMessage('second')
   loads.open()
   await sent
-  await until(() => said(two).length === 3)
+  await vi.waitUntil(() => said(two).length === 3)
   expect(said(two).sort()).toEqual(['before', 'mine', 'second'])
 })
 
@@ -234,5 +234,5 @@ test('P what was said on a client that no page shows any more is shown by the on
   await next.client.restore()
   expect(said(next)).toEqual([])
   slow.open()
-  await until(() => said(next).length === 1)
+  await vi.waitUntil(() => said(next).length === 1)
 })

@@ -144,7 +144,7 @@ test('T11 a run that was open when the page was rendered is rejoined, and comple
   onTestFinished(() => client.dispose())
   const sending = client.sendMessage('Count')
   const key = { owner: 'ada', threadId: 't' }
-  await vi.waitUntil(async () => ((await server.agent.threads?.load(key))?.messages.length ?? 0) > 1, 5000)
+  await vi.waitUntil(async () => ((await server.agent.threads?.load(key))?.messages.length ?? 0) > 1)
   const { load, hydrate, requests } = open(server)
   const { html, root } = await hydrate(await load())
   expect(html).toContain('One, ')

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { memoryPersistence } from './fake-browser.js'
 import { FakeLocks } from './fake-locks.js'
 import { openPage, stop, words } from './threads-server.js'
-import { approve, asked, call, calls, finish, free, gate, late, start, until } from './tools-in-pages.js'
+import { approve, asked, call, calls, finish, free, gate, late, start } from './tools-in-pages.js'
 
 // Several pages of one conversation that the server keeps: a client tool runs in one of them, once, and only when it is approved.
 
@@ -13,14 +13,14 @@ test('P an approved client tool is handed to one page, also where another one ha
   const [one, two] = [page('one'), page('two')]
   await two.client.restore()
   void one.client.sendMessage('go')
-  await until(() => [one, two].every((page) => asked(page).length === 2))
+  await vi.waitUntil(() => [one, two].every((page) => asked(page).length === 2))
   void approve(two, 'a')
   void approve(one, 'a')
   void approve(one, 'b')
-  await until(() => ran.length > 0 && call(two, 'b')?.state === 'complete')
+  await vi.waitUntil(() => ran.length > 0 && call(two, 'b')?.state === 'complete')
   await two.client.retry()
   open()
-  await until(() => [one, two].every((page) => page.client.getSnapshot().status === 'ready'))
+  await vi.waitUntil(() => [one, two].every((page) => page.client.getSnapshot().status === 'ready'))
   expect(ran).toEqual(['a in one'])
 })
 
@@ -39,13 +39,13 @@ test('P retry() on a page that does not follow the open run starts none of its c
   })
   await two.client.restore()
   void one.client.sendMessage('go')
-  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  await vi.waitUntil(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
   await two.client.retry()
   expect([ran, two.errors]).toEqual([[], ['thread-busy']])
   open()
-  await until(() => asked(two).length === 1)
+  await vi.waitUntil(() => asked(two).length === 1)
   await approve(two, 'a')
-  await until(() => ran.length > 0)
+  await vi.waitUntil(() => ran.length > 0)
   expect(ran).toEqual(['a in two'])
 })
 
@@ -56,10 +56,10 @@ test('P a client tool whose result waits for another request is not run again by
   const [one, two] = [page('one', local), page('two', local)]
   await two.client.restore()
   void one.client.sendMessage('go')
-  await until(() => call(one, 'a')?.state === 'complete' && asked(two).length === 1)
+  await vi.waitUntil(() => call(one, 'a')?.state === 'complete' && asked(two).length === 1)
   await approve(two, 'b')
   await two.client.retry()
-  await until(() => [one, two].every((page) => call(page, 'b')?.state === 'complete'))
+  await vi.waitUntil(() => [one, two].every((page) => call(page, 'b')?.state === 'complete'))
   expect([ran, call(two, 'a')?.state]).toEqual([['a in one'], 'complete'])
 })
 
@@ -69,7 +69,7 @@ test('P a client tool that had started in a tab that is gone is not repeated by 
   const [one, two] = [page('one', local), page('two', local)]
   await two.client.restore()
   void one.client.sendMessage('go')
-  await until(() => ran.length > 0 && call(two, 'a')?.state === 'input-complete')
+  await vi.waitUntil(() => ran.length > 0 && call(two, 'a')?.state === 'input-complete')
   one.leave()
   await two.client.retry()
   expect([ran, call(two, 'a')?.error?.code]).toEqual([['a in one'], 'interrupted'])
@@ -81,13 +81,13 @@ test('P without the conversation of the server, retry() starts no client tool, a
   await two.client.restore()
   one.client.setOptions({ tools: [] })
   await one.client.sendMessage('go')
-  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  await vi.waitUntil(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
   two.network.isUp = false
   await two.client.retry()
   expect([ran, two.errors]).toEqual([[], ['persistence-unavailable']])
   two.network.isUp = true
   await two.client.retry()
-  await until(() => ran.length > 0)
+  await vi.waitUntil(() => ran.length > 0)
   expect(ran).toEqual(['a in two'])
 })
 
@@ -102,14 +102,14 @@ test('P a client tool of the reply to an approval runs on the page whose approva
   const [one, two] = [page('one'), page('two')]
   await two.client.restore()
   void one.client.sendMessage('go')
-  await until(() => [one, two].every((page) => asked(page).length === 1))
+  await vi.waitUntil(() => [one, two].every((page) => asked(page).length === 1))
   void approve(one, 'a')
-  await until(() => one.requests.filter(({ method }) => method === 'POST').length === 2)
+  await vi.waitUntil(() => one.requests.filter(({ method }) => method === 'POST').length === 2)
   // Its request waits for the end of the other page's run.
   await approve(two, 'a')
-  await until(() => call(two, 'b')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  await vi.waitUntil(() => call(two, 'b')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
   open()
-  await until(() => [one, two].every((page) => call(page, 'b')?.state === 'complete'))
+  await vi.waitUntil(() => [one, two].every((page) => call(page, 'b')?.state === 'complete'))
   expect(ran).toEqual(['b in one'])
 })
 
@@ -125,15 +125,15 @@ test('P a tab that has a message queued does not take an answer that another tab
   await two.client.restore()
   void one.client.sendMessage('go')
   await one.client.sendMessage('and then')
-  await until(() => asked(two).length === 2)
+  await vi.waitUntil(() => asked(two).length === 2)
   void approve(two, 'a')
   void approve(two, 'b')
-  await until(() => ran.length > 0)
+  await vi.waitUntil(() => ran.length > 0)
   await one.client.retry()
   await one.client.retry()
   expect(one.errors).toEqual([])
   open()
-  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  await vi.waitUntil(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
   expect(ran).toEqual(['a in two'])
 })
 
@@ -148,7 +148,7 @@ test('P a page that finds the run it was to follow ended shows its reply, whatev
   const one = page('one')
   void one.client.sendMessage('go')
   const stored = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
-  await vi.waitUntil(async () => (await stored())?.messages.length === 2, { timeout: 300_000 })
+  await vi.waitUntil(async () => (await stored())?.messages.length === 2)
   let isEnded = false
   const two = page('two', memoryPersistence(), async (request) => {
     const isRejoin = request.method === 'GET' && new URL(request.url).searchParams.has('runId')
@@ -157,11 +157,11 @@ test('P a page that finds the run it was to follow ended shows its reply, whatev
     isEnded = isRejoin
     if (isRejoin) {
       open()
-      await vi.waitUntil(async () => (await stored())?.run === undefined, { timeout: 300_000 })
+      await vi.waitUntil(async () => (await stored())?.run === undefined)
     }
     return response
   })
-  await until(() => call(two, 'a') !== undefined)
+  await vi.waitUntil(() => call(two, 'a') !== undefined)
 })
 
 test('P a client tool that was closed as interrupted while it ran, because another page approved it too, is shown as it is stored on both', async () => {
@@ -174,14 +174,14 @@ test('P a client tool that was closed as interrupted while it ran, because anoth
   const [one, two] = [page('one'), page('two')]
   await two.client.restore()
   void one.client.sendMessage('go')
-  await until(() => [one, two].every((page) => asked(page).length === 1))
+  await vi.waitUntil(() => [one, two].every((page) => asked(page).length === 1))
   void approve(one, 'a')
-  await until(() => ran.length > 0)
+  await vi.waitUntil(() => ran.length > 0)
   expect(await approve(two, 'a')).toMatchObject({ status: 'refused', code: 'approval-conflict' })
   await two.client.sendMessage('Go on.')
   open()
-  await until(() => JSON.stringify(one.client.getSnapshot().messages).includes('Go on.'))
-  await until(() => call(one, 'a')?.state === 'error')
+  await vi.waitUntil(() => JSON.stringify(one.client.getSnapshot().messages).includes('Go on.'))
+  await vi.waitUntil(() => call(one, 'a')?.state === 'error')
   expect([ran, call(two, 'a')?.state]).toEqual([['a in one'], 'error'])
 })
 
@@ -197,17 +197,17 @@ test('P a client tool that runs in another tab of the browser is not run again b
   await one.client.restore()
   one.network.isUp = false
   await one.client.sendMessage('go')
-  await until(() => local.texts.get('t')?.includes('connection-failed'))
+  await vi.waitUntil(() => local.texts.get('t')?.includes('connection-failed'))
   // The tab shows the message too, and its user sends it.
   const two = page('two', local)
   await two.client.restore()
   void two.client.retry()
-  await until(() => ran.length > 0)
+  await vi.waitUntil(() => ran.length > 0)
   one.network.isUp = true
   await one.client.retry()
   expect([ran, one.errors]).toEqual([['a in two'], ['connection-failed', 'thread-busy']])
   open()
-  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  await vi.waitUntil(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
   expect(ran).toEqual(['a in two'])
 })
 
@@ -222,7 +222,7 @@ test('P a client tool whose call retry() learns of is run by it, where no other 
   await one.client.restore()
   one.network.isUp = false
   await one.client.sendMessage('go')
-  await until(() => local.texts.get('t')?.includes('connection-failed'))
+  await vi.waitUntil(() => local.texts.get('t')?.includes('connection-failed'))
   const two = page('two', local)
   await two.client.restore()
   two.client.setOptions({ tools: [] })
@@ -231,7 +231,7 @@ test('P a client tool whose call retry() learns of is run by it, where no other 
   two.leave()
   one.network.isUp = true
   await one.client.retry()
-  await until(() => call(one, 'a')?.state === 'complete')
+  await vi.waitUntil(() => call(one, 'a')?.state === 'complete')
   expect([ran, one.errors]).toEqual([['a in one'], ['connection-failed']])
 })
 
@@ -250,17 +250,17 @@ test('P a client tool of a run whose stream was lost runs once, also where anoth
   const [one, two] = [page('one', local), page('two', local)]
   await two.client.restore()
   void one.client.sendMessage('go')
-  await until(() => call(one, 'a'))
+  await vi.waitUntil(() => call(one, 'a'))
   one.network.isUp = false
   reply.open()
-  await until(() => one.client.getSnapshot().status === 'error')
-  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  await vi.waitUntil(() => one.client.getSnapshot().status === 'error')
+  await vi.waitUntil(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
   await two.client.retry()
-  await until(() => ran.length > 0)
+  await vi.waitUntil(() => ran.length > 0)
   one.network.isUp = true
   await one.client.retry()
   tool.open()
-  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  await vi.waitUntil(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
   expect(ran).toEqual(['a in two'])
 })
 
@@ -278,13 +278,15 @@ test('P a client tool of a run whose stream was lost runs at its end, once retry
   )
   const one = page('one')
   void one.client.sendMessage('go')
-  await until(() => call(one, 'a'))
+  await vi.waitUntil(() => call(one, 'a'))
   one.network.isUp = false
   open()
-  await until(() => one.client.getSnapshot().status === 'error')
+  await vi.waitUntil(() => one.client.getSnapshot().status === 'error')
   one.network.isUp = true
   await one.client.retry()
-  await until(() => call(one, 'b')?.state === 'complete' && one.client.getSnapshot().status === 'ready')
+  await vi.waitUntil(
+    () => call(one, 'b')?.state === 'complete' && one.client.getSnapshot().status === 'ready',
+  )
   expect([[...ran].sort(), one.errors]).toEqual([['a in one', 'b in one'], ['connection-failed']])
 })
 
@@ -297,14 +299,14 @@ test('P retry() while a client tool runs leaves it alone, and starts no other', 
   )
   const one = page('one')
   void one.client.sendMessage('go')
-  await until(() => ran.length > 0)
+  await vi.waitUntil(() => ran.length > 0)
   one.client.setOptions({ tools: [late.client(() => ran.push('b in one'))] })
   await one.client.retry()
   expect([ran, call(one, 'a')?.state]).toEqual([['a in one'], 'executing'])
   open()
-  await until(() => call(one, 'a')?.state === 'complete')
+  await vi.waitUntil(() => call(one, 'a')?.state === 'complete')
   await one.client.retry()
-  await until(() => call(one, 'b')?.state === 'complete')
+  await vi.waitUntil(() => call(one, 'b')?.state === 'complete')
   expect([ran, one.errors]).toEqual([['a in one', 'b in one'], []])
 })
 
@@ -318,9 +320,7 @@ test('P clearError() starts no client tool of a run whose process has died, not 
   const one = page('one')
   void one.client.sendMessage('go')
   const stored = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
-  await vi.waitUntil(async () => JSON.stringify((await stored())?.messages[1] ?? '').includes('call-a'), {
-    timeout: 300_000,
-  })
+  await vi.waitUntil(async () => JSON.stringify((await stored())?.messages[1] ?? '').includes('call-a'))
   one.leave()
   let isRetry = false
   const two = page('two', memoryPersistence(), async (request) => {
@@ -335,7 +335,7 @@ test('P clearError() starts no client tool of a run whose process has died, not 
   two.client.clearError()
   isRetry = true
   await two.client.retry()
-  await until(() => two.client.getSnapshot().status !== 'executing')
+  await vi.waitUntil(() => two.client.getSnapshot().status !== 'executing')
   expect([ran, two.errors]).toEqual([[], ['persistence-unavailable']])
 })
 
@@ -349,10 +349,10 @@ test('P stop() while retry() finds out whether it may start client tools leaves 
     if (isRetry) two.client.stop()
     return server.handle(request)
   })
-  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  await vi.waitUntil(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
   isRetry = true
   await two.client.retry()
-  await until(() => two.client.getSnapshot().status !== 'executing')
+  await vi.waitUntil(() => two.client.getSnapshot().status !== 'executing')
   expect(ran).toEqual([])
 })
 
@@ -376,10 +376,10 @@ test('P a client tool that another tab begins and ends while retry() loads the c
     }
     return response
   })
-  await until(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
+  await vi.waitUntil(() => call(two, 'a')?.state === 'input-complete' && !two.client.getSnapshot().isLoading)
   isRetry = true
   await two.client.retry()
-  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  await vi.waitUntil(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
   expect([ran, one.errors]).toEqual([['a in two'], ['thread-busy']])
 })
 
@@ -397,17 +397,19 @@ test('P a client tool of a run that ends while another tab is opened runs once',
   const local = memoryPersistence()
   const one = page('one', local)
   void one.client.sendMessage('go')
-  await until(() => call(one, 'a') && local.texts.get('t')?.includes('openRun'))
+  await vi.waitUntil(() => call(one, 'a') && local.texts.get('t')?.includes('openRun'))
   let isOpened = false
   const two = page('two', local, async (request) => {
     const response = await server.handle(request)
     if (isOpened) return response
     isOpened = true
     open()
-    await until(() => call(one, 'a')?.state === 'complete' && one.client.getSnapshot().status === 'ready')
+    await vi.waitUntil(
+      () => call(one, 'a')?.state === 'complete' && one.client.getSnapshot().status === 'ready',
+    )
     return response
   })
-  await until(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
+  await vi.waitUntil(() => [one, two].every((page) => call(page, 'a')?.state === 'complete'))
   expect(ran).toEqual(['a in one'])
 })
 
@@ -423,9 +425,9 @@ test('P a tab whose server never answers does not keep another one from starting
   await one.client.sendMessage('go')
   const never = () => new Promise<Response>(() => {})
   const two = openPage({ handle: never }, { local, timeout: 20 })
-  await until(() => two.errors.length > 0)
+  await vi.waitUntil(() => two.errors.length > 0)
   one.client.setOptions({ tools: [free.client(() => ran.push('a in one'))] })
-  await until(async () => {
+  await vi.waitUntil(async () => {
     await one.client.retry()
     return call(one, 'a')?.state === 'complete'
   })
@@ -447,6 +449,6 @@ test('P a tab does not take its own lock, which it has just released, for that o
   await one.client.sendMessage('go')
   one.client.setOptions({ tools: [free.client(() => ran.push('a in one'))] })
   await one.client.retry()
-  await until(() => call(one, 'a')?.state === 'complete')
+  await vi.waitUntil(() => call(one, 'a')?.state === 'complete')
   expect([ran, one.errors]).toEqual([['a in one'], []])
 })

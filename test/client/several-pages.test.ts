@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
 import { FakeLocks } from './fake-locks.js'
 import { openPage, startServerWith, stop, words } from './threads-server.js'
-import { approve, asked, call, calls, finish, free, gate, sign, start, until } from './tools-in-pages.js'
+import { approve, asked, call, calls, finish, free, gate, sign, start } from './tools-in-pages.js'
 
 // Several pages of one conversation that the server keeps, which are reloaded, and whose answers and messages come late.
 
@@ -34,12 +34,12 @@ test.each([
     void one.client.sendMessage('go')
     const shows = (text: string) => (page: { readonly client: typeof one.client }) =>
       JSON.stringify(page.client.getSnapshot().messages).includes(text)
-    await until(() => shows('Hm.')(before))
+    await vi.waitUntil(() => shows('Hm.')(before))
     if (isReloaded) before.leave()
     const two = page('two, later', local)
-    await until(() => shows('Hm.')(two))
+    await vi.waitUntil(() => shows('Hm.')(two))
     open()
-    await until(() => [one, two].every(shows('Done.')))
+    await vi.waitUntil(() => [one, two].every(shows('Done.')))
     expect(ran).toEqual(['a in one'])
   },
 )
@@ -63,7 +63,7 @@ test.each([
     await two.client.restore()
     expect(asked(two)).toEqual([{ to: 'a' }])
     await approve(one, 'a')
-    await until(() => prompts.length > 1 && one.client.getSnapshot().status === 'ready')
+    await vi.waitUntil(() => prompts.length > 1 && one.client.getSnapshot().status === 'ready')
     const result = await two.client.addToolApprovalResponse({
       id: call(two, 'a')?.approval?.id ?? '',
       approved,
@@ -113,7 +113,7 @@ test('P a queued message that the conversation has already, because another page
   await client.sendMessage('b')
   open()
   await first
-  await until(() => client.getSnapshot().queue.length === 0 && client.getSnapshot().status === 'ready')
+  await vi.waitUntil(() => client.getSnapshot().queue.length === 0 && client.getSnapshot().status === 'ready')
   expect(requests.map((messages) => messages.map(({ content }) => content))).toEqual([['a']])
   expect(client.getSnapshot().messages.map(({ parts }) => parts[0])).toMatchObject(
     ['a', 'b', 'Well.'].map((text) => ({ text })),
@@ -125,7 +125,7 @@ test('P retry() starts no client tool while the storage of the browser cannot be
   const local = memoryPersistence()
   const one = page('one', local)
   void one.client.sendMessage('go')
-  await until(() => ran.length > 0)
+  await vi.waitUntil(() => ran.length > 0)
   one.leave()
   const load = vi
     .spyOn(local, 'load')
@@ -152,12 +152,12 @@ test('P retry() starts the client tool also where the page looks for changes whi
   const { query } = FakeLocks.prototype
   vi.spyOn(FakeLocks.prototype, 'query').mockImplementation(async function (this: FakeLocks) {
     const looks = two.requests.length
-    await until(() => two.requests.length > looks + 2)
+    await vi.waitUntil(() => two.requests.length > looks + 2)
     return query.call(this)
   })
   await two.client.retry()
   vi.restoreAllMocks()
-  await until(() => call(two, 'a')?.state === 'complete' || two.errors.length > 0)
+  await vi.waitUntil(() => call(two, 'a')?.state === 'complete' || two.errors.length > 0)
   expect([ran, two.errors]).toEqual([['a in two'], []])
 })
 
@@ -183,12 +183,12 @@ test.each([
   const shows = (text: string) => JSON.stringify(two.client.getSnapshot().messages).includes(text)
   await two.client.restore()
   await one.client.sendMessage('go')
-  await until(() => shows('One.'))
+  await vi.waitUntil(() => shows('One.'))
   isLost = true
-  await until(() => !isLost)
+  await vi.waitUntil(() => !isLost)
   clock.mockRestore()
   await one.client.sendMessage('more')
-  await until(() => shows('Two.'))
+  await vi.waitUntil(() => shows('Two.'))
 })
 
 test('P a run that began after its page was reloaded, and that the second tab then follows first, runs its client tool in one of them', async () => {
@@ -216,7 +216,7 @@ test('P a run that began after its page was reloaded, and that the second tab th
   })
   await sent.client.restore()
   void sent.client.sendMessage('go')
-  await until(() => hasLeft)
+  await vi.waitUntil(() => hasLeft)
   sent.leave()
   let gets = 0
   const reloaded = page('reloaded', local, async (request) => {
@@ -227,13 +227,13 @@ test('P a run that began after its page was reloaded, and that the second tab th
   arrival.open()
   const shows = (text: string) => (page: { readonly client: typeof sent.client }) =>
     JSON.stringify(page.client.getSnapshot().messages).includes(text)
-  await until(async () => (await server.agent.threads?.load({ owner: 'ada', threadId: 't' }))?.run)
+  await vi.waitUntil(async () => (await server.agent.threads?.load({ owner: 'ada', threadId: 't' }))?.run)
   const second = page('second', local)
-  await until(() => shows('Hm.')(second))
+  await vi.waitUntil(() => shows('Hm.')(second))
   look.open()
-  await until(() => shows('Hm.')(reloaded))
+  await vi.waitUntil(() => shows('Hm.')(reloaded))
   reply.open()
-  await until(() => [reloaded, second].every((page) => call(page, 'a')?.state === 'complete'))
+  await vi.waitUntil(() => [reloaded, second].every((page) => call(page, 'a')?.state === 'complete'))
   expect(ran).toEqual(['a in second'])
 })
 
@@ -258,11 +258,11 @@ test('P a message that is sent while retry() loads the conversation twice stays,
     if (isSlow) await loads.opened
     return server.handle(request)
   })
-  await until(() => call(two, 'a'))
+  await vi.waitUntil(() => call(two, 'a'))
   isSlow = true
   const retries = Promise.all([two.client.retry(), two.client.retry()])
   const before = two.requests.length
-  await until(() => two.requests.length > before)
+  await vi.waitUntil(() => two.requests.length > before)
   const sent = two.client.sendMessage('more')
   loads.open()
   await retries
@@ -283,9 +283,9 @@ test('P retry() that is called twice runs a client tool once, and reports no oth
   await one.client.sendMessage('go')
   one.leave()
   const two = page('two')
-  await until(() => call(two, 'a'))
+  await vi.waitUntil(() => call(two, 'a'))
   await Promise.all([two.client.retry(), two.client.retry()])
-  await until(() => call(two, 'a')?.state === 'complete')
+  await vi.waitUntil(() => call(two, 'a')?.state === 'complete')
   expect([ran, two.errors]).toEqual([['a in two'], []])
 })
 
@@ -310,18 +310,18 @@ test('P retry() that had to give up the lock while it loaded starts no client to
   }
   const tools = [free.client(() => ran.push('a in two'))]
   const two = openPage({ handle }, { local, timeout: 1500, pollEvery: 600_000 }, { tools })
-  await until(() => call(two, 'a'))
+  await vi.waitUntil(() => call(two, 'a'))
   loads = 0
   const retries = [two.client.retry(), two.client.retry()]
-  await until(() => loads === 2)
+  await vi.waitUntil(() => loads === 2)
   one.client.setOptions({ tools: [free.client(() => ran.push('a in one'))] })
-  await until(async () => {
+  await vi.waitUntil(async () => {
     await one.client.retry()
     return call(one, 'a')?.state === 'complete'
   })
   done.open()
   await Promise.all(retries)
-  await until(() => call(two, 'a')?.state !== 'executing')
+  await vi.waitUntil(() => call(two, 'a')?.state !== 'executing')
   expect(ran).toEqual(['a in one'])
 })
 
@@ -346,7 +346,7 @@ test.each([
   }
   const [one, two] = [openPage(server), openPage({ handle })]
   await one.client.sendMessage('go')
-  await until(() => asked(two).length === 1)
+  await vi.waitUntil(() => asked(two).length === 1)
   isLate = true
   const edit = (page: typeof one, to: string | undefined) => {
     const id = call(page, 'a')?.approval?.id ?? ''

@@ -119,7 +119,7 @@ test('K an answer given between two attempts to reconnect goes out once the run 
       if (++attempts < 3) throw new CountersignError('connection-failed', 'not yet')
       isThere = true
       yield { type: 'CUSTOM', name: 'x', value: 1 }
-      await vi.waitUntil(() => answers.length > 0, { timeout: 300_000 })
+      await vi.waitUntil(() => answers.length > 0)
       yield { type: 'TOOL_CALL_RESULT', messageId: 'r', toolCallId: 'c0', role: 'tool', content: 'paid' }
       yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } }
     },

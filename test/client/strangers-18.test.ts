@@ -17,7 +17,6 @@ const posts = (...pages: Page[]) =>
   pages.flatMap(({ requests }) => requests.filter(({ method }) => method === 'POST'))
 
 /** Machines that run the tests may be slow. */
-const until = (isSo: () => unknown) => vi.waitUntil(isSo, { timeout: 300_000 })
 
 /** What holds a model or a tool back until it is called. */
 function gate() {
@@ -62,12 +61,12 @@ test.each(['before', 'during'])(
     let two = when === 'before' ? page('two') : undefined
     await two?.client.restore()
     void one.client.sendMessage('go')
-    await until(() => texts(one).includes('hm'))
+    await vi.waitUntil(() => texts(one).includes('hm'))
     two ??= page('two')
     const other = two
-    await until(() => texts(other).includes('hm'))
+    await vi.waitUntil(() => texts(other).includes('hm'))
     open()
-    await until(() => [one, other].every((page) => texts(page).includes('Done.')))
+    await vi.waitUntil(() => [one, other].every((page) => texts(page).includes('Done.')))
     expect(ran).toEqual(['one'])
     expect(posts(one, other)).toHaveLength(2)
   },
@@ -81,12 +80,12 @@ test('P a reload of the tab that sent the message takes its run up: its client t
   await two.client.restore()
   const one = page('one')
   void one.client.sendMessage('go')
-  await until(() => texts(one).includes('hm') && texts(two).includes('hm'))
+  await vi.waitUntil(() => texts(one).includes('hm') && texts(two).includes('hm'))
   one.leave()
   const reloaded = page('reloaded')
-  await until(() => texts(reloaded).includes('hm'))
+  await vi.waitUntil(() => texts(reloaded).includes('hm'))
   open()
-  await until(() => [two, reloaded].every((page) => texts(page).includes('Done.')))
+  await vi.waitUntil(() => [two, reloaded].every((page) => texts(page).includes('Done.')))
   expect(ran).toEqual(['reloaded'])
 })
 
@@ -99,13 +98,13 @@ test('P retry() in another tab does not run a client tool that still runs, and s
   const { ran, page } = pages(server, opened)
   const one = page('one')
   void one.client.sendMessage('go')
-  await until(() => ran.length > 0)
+  await vi.waitUntil(() => ran.length > 0)
   const two = page('two')
-  await until(() => call(two, 'here') !== undefined)
+  await vi.waitUntil(() => call(two, 'here') !== undefined)
   await two.client.retry()
   expect([ran, two.errors, status(two)]).toEqual([['one'], ['thread-busy'], 'ready'])
   open()
-  await until(() => [one, two].every((page) => texts(page).includes('Done.')))
+  await vi.waitUntil(() => [one, two].every((page) => texts(page).includes('Done.')))
   expect([ran, posts(two)]).toEqual([['one'], []])
 })
 
@@ -117,13 +116,13 @@ test('P a client tool of a tab that is gone waits for retry() in another one, an
   await two.client.restore()
   const one = page('one')
   void one.client.sendMessage('go')
-  await until(() => texts(two).includes('hm'))
+  await vi.waitUntil(() => texts(two).includes('hm'))
   one.leave()
   open()
-  await until(() => call(two, 'here')?.state === 'input-complete' && status(two) === 'ready')
+  await vi.waitUntil(() => call(two, 'here')?.state === 'input-complete' && status(two) === 'ready')
   expect(ran).toEqual([])
   await two.client.retry()
-  await until(() => texts(two).includes('Done.'))
+  await vi.waitUntil(() => texts(two).includes('Done.'))
   expect([ran, two.errors]).toEqual([['two'], []])
 })
 
@@ -142,16 +141,16 @@ test.each(['before', 'during'])(
     let two = when === 'before' ? page('two') : undefined
     await two?.client.restore()
     void one.client.sendMessage('go')
-    await until(() => texts(one).includes('hm'))
+    await vi.waitUntil(() => texts(one).includes('hm'))
     void one.client.sendMessage('q1')
     void one.client.sendMessage('q2')
     two ??= page('two')
     const other = two
-    await until(() => texts(other).includes('hm'))
+    await vi.waitUntil(() => texts(other).includes('hm'))
     open()
-    await until(() => [one, other].every((page) => texts(page).includes('Second.')))
+    await vi.waitUntil(() => [one, other].every((page) => texts(page).includes('Second.')))
     expect([posts(one).length, posts(other).length]).toEqual([3, 0])
-    await until(() => texts(other).join() === 'go,hm,q1,First.,q2,Second.')
+    await vi.waitUntil(() => texts(other).join() === 'go,hm,q1,First.,q2,Second.')
   },
 )
 
@@ -161,14 +160,14 @@ test('P a queued message of a tab that is gone is sent by the tab that is opened
   const { page } = pages(server)
   const one = page('one')
   void one.client.sendMessage('go')
-  await until(() => texts(one).includes('hm'))
+  await vi.waitUntil(() => texts(one).includes('hm'))
   void one.client.sendMessage('q1')
-  await until(() => one.local.texts.get('t')?.includes('q1'))
+  await vi.waitUntil(() => one.local.texts.get('t')?.includes('q1'))
   one.leave()
   const next = page('next')
-  await until(() => texts(next).includes('hm'))
+  await vi.waitUntil(() => texts(next).includes('hm'))
   open()
-  await until(() => texts(next).includes('First.'))
+  await vi.waitUntil(() => texts(next).includes('First.'))
   expect(posts(next)).toHaveLength(1)
 })
 
@@ -201,23 +200,23 @@ test.each([1, 2])(
     const open = (page: Page) => page.client.getSnapshot().pendingApprovals
     let now = page('one')
     void now.client.sendMessage('go')
-    await until(() => open(now).length > 0)
+    await vi.waitUntil(() => open(now).length > 0)
     const first = open(now)[0]?.approval.id ?? ''
     void now.client.addToolApprovalResponse({ id: first, approved: true })
-    await until(() => now.local.texts.get('t')?.includes('approval-responded'))
+    await vi.waitUntil(() => now.local.texts.get('t')?.includes('approval-responded'))
     for (let n = 0; n < reloads; n++) {
       now.leave()
       now = page('reloaded')
-      await until(() => call(now, 'pay') !== undefined)
+      await vi.waitUntil(() => call(now, 'pay') !== undefined)
     }
     // What it saves now must not remove the answer.
     void now.client.sendMessage('and then')
     now.client.cancelQueued(now.client.getSnapshot().queue[0]?.id ?? '')
     second.open()
-    await until(() => call(now, 'pay')?.approval?.approved === true && open(now).length === 1)
+    await vi.waitUntil(() => call(now, 'pay')?.approval?.approved === true && open(now).length === 1)
     const rest = open(now)[0]?.approval.id ?? ''
     await now.client.addToolApprovalResponse({ id: rest, approved: true })
-    await until(() => texts(now).includes('Done.'))
+    await vi.waitUntil(() => texts(now).includes('Done.'))
     expect(ran.sort()).toEqual([1, 2])
   },
 )

@@ -1,5 +1,5 @@
 import { type ModelEvent, tool, toolDefinition } from '@countersign/server'
-import { onTestFinished, vi } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
 import { openPage, startServerWith } from './threads-server.js'
@@ -55,7 +55,6 @@ export function start(finished: Promise<void>, ...replies: Replies) {
 }
 
 type Page = ReturnType<typeof openPage>
-export const until = (isSo: () => unknown) => vi.waitUntil(isSo, { timeout: 300_000 })
 export const call = ({ client }: Page, to: string) =>
   client
     .getSnapshot()

@@ -23,7 +23,6 @@ import { PlainChat } from './ai-sdk-chat.js'
 import { serveFetch } from './fetch-server.js'
 
 /** By default vitest waits for a second. A busy machine needs longer. */
-const until = (isSo: () => unknown) => vi.waitUntil(isSo, { timeout: 300_000 })
 
 // The AI SDK's own client on a route whose agent keeps the conversations: reloads, resumes, edits and regenerations.
 
@@ -156,11 +155,11 @@ test('T12 F9 the AI SDK client reloads in mid-stream: its text is complete, noth
   })
   const first = open(server)
   void first.chat.sendMessage({ text: 'Count' })
-  await until(() => shown(first.chat.messages)[1]?.[1] === 'One, two, ')
+  await vi.waitUntil(() => shown(first.chat.messages)[1]?.[1] === 'One, two, ')
   first.leave()
   const second = open(server, await server.load())
   const resumed = second.chat.resumeStream()
-  await until(() => shown(second.chat.messages)[1]?.[1] === 'One, two, ')
+  await vi.waitUntil(() => shown(second.chat.messages)[1]?.[1] === 'One, two, ')
   expect(second.chat.status).toBe('streaming')
   more.open()
   await resumed
@@ -193,11 +192,11 @@ test('T13 the same in the run after an approval: the call keeps its outcome, and
   const part = second.chat.messages[1]?.parts.find((one) => 'approval' in one)
   const id = part && 'approval' in part ? (part.approval?.id ?? '') : ''
   void second.chat.addToolApprovalResponse({ id, approved: true })
-  await until(() => JSON.stringify(second.chat.messages).includes('Sent, '))
+  await vi.waitUntil(() => JSON.stringify(second.chat.messages).includes('Sent, '))
   second.leave()
   const third = open(server, await server.load())
   const resumed = third.chat.resumeStream()
-  await until(() => third.chat.status === 'streaming')
+  await vi.waitUntil(() => third.chat.status === 'streaming')
   more.open()
   await resumed
   const whole = [
@@ -228,11 +227,11 @@ test('T13 after a reload in the run after an approval, the data, sources and met
   const part = first.chat.messages[1]?.parts.find((one) => 'approval' in one)
   const id = part && 'approval' in part ? (part.approval?.id ?? '') : ''
   void first.chat.addToolApprovalResponse({ id, approved: true })
-  await until(() => JSON.stringify(first.chat.messages).includes('Sent, '))
+  await vi.waitUntil(() => JSON.stringify(first.chat.messages).includes('Sent, '))
   first.leave()
   const second = open(server, await server.load())
   const resumed = second.chat.resumeStream()
-  await until(() => second.chat.status === 'streaming')
+  await vi.waitUntil(() => second.chat.status === 'streaming')
   more.open()
   await resumed
   expect(second.chat.messages[1]?.metadata).toEqual({ region: 'north' })
@@ -258,16 +257,18 @@ test('useChat({ resume: true }) of @ai-sdk/react resumes when it mounts; with no
   }
   const idle = await mount()
   // It is ready before its request as well, and not while it waits for the response.
-  await until(() => act(async () => server.requests.length === 1 && idle.result.current.status === 'ready'))
+  await vi.waitUntil(() =>
+    act(async () => server.requests.length === 1 && idle.result.current.status === 'ready'),
+  )
   expect(idle.result.current.messages).toEqual([])
   const first = open(server)
   void first.chat.sendMessage({ text: 'Count' })
-  await until(() => JSON.stringify(first.chat.messages).includes('One, '))
+  await vi.waitUntil(() => JSON.stringify(first.chat.messages).includes('One, '))
   first.leave()
   const { result } = await mount()
-  await until(() => act(async () => JSON.stringify(result.current.messages).includes('One, ')))
+  await vi.waitUntil(() => act(async () => JSON.stringify(result.current.messages).includes('One, ')))
   more.open()
-  await until(() => act(async () => result.current.status === 'ready'))
+  await vi.waitUntil(() => act(async () => result.current.status === 'ready'))
   expect(shown(result.current.messages)).toEqual([
     ['user', 'Count'],
     ['assistant', 'One, two.'],
@@ -286,7 +287,7 @@ test('a request to resume gets 204 if nothing runs, for another user as well, an
   expect(await get('/chat%201/stream')).toBe(204)
   const page = open(server)
   const sending = page.chat.sendMessage({ text: 'Hi' })
-  await until(() => JSON.stringify(page.chat.messages).includes('One'))
+  await vi.waitUntil(() => JSON.stringify(page.chat.messages).includes('One'))
   expect(await get('/chat%201/stream', 'bob')).toBe(204)
   expect(await get('/%E0%A4%A/stream')).toBe(400)
   expect(await get('')).toBe(400)
@@ -374,11 +375,11 @@ test('T6 a call whose arguments the AI SDK client shows otherwise than they are 
   }
   chat.messages = JSON.parse(JSON.stringify(chat.messages).replaceAll('"ada"', '"eve"'))
   await approve(chat)
-  await until(() => errors.length > 0)
+  await vi.waitUntil(() => errors.length > 0)
   expect([server.sent, errors[0]]).toEqual([[], expect.stringContaining('approval-tampered')])
   const second = open(server, await server.load())
   await approve(second.chat)
-  await until(() => shown(second.chat.messages)[1]?.at(-1) === 'Sent.')
+  await vi.waitUntil(() => shown(second.chat.messages)[1]?.at(-1) === 'Sent.')
   expect([server.sent, second.errors]).toEqual([['ada'], []])
 })
 

@@ -100,7 +100,7 @@ async function assistantUi({ url, locate }: PeerOptions, stored?: string): Promi
   }
 
   render(<Page />)
-  await waitFor(() => expect(parts().length > 0 || stored === undefined).toBe(true))
+  await waitFor(() => expect(parts().length > 0 || stored === undefined).toBe(true), { timeout: 300_000 })
   await idle()
 
   return {

@@ -12,14 +12,17 @@ export interface LeftBehind {
   readonly isUpToDate: boolean
 }
 
-/** Which part of its page a request continues. The ids are those of the stored messages. */
+/** Which part of its page a request continues. */
 export interface Place {
-  /** The user message that the continued reply answers. Undefined if the page sends only its last message. */
-  readonly asked: string | undefined
-  /** The last user message. */
-  readonly said: string | undefined
+  /** The id of the user message that the continued reply answers. Undefined if the page sends only its last message. */
+  readonly asked?: string | undefined
+  /** The id of the last user message. */
+  readonly said?: string | undefined
   /** The page's last message, if it is a reply other than the continued one. */
   readonly later: AiSdkMessage | undefined
+  readonly isReplyLast: boolean
+  /** Whether the page ends with a user message that is not stored. */
+  readonly hasNew?: boolean
 }
 
 /**

@@ -48,14 +48,9 @@ export async function readAiSdkRequest(request: Request): Promise<AiSdkRequest> 
   return readFrom(request, unknownCaller)
 }
 
-/** What only our route needs to know of it. */
 interface ReadRequest extends AiSdkRequest {
-  readonly place: PagePlace
-}
-
-/** With the ids that the page has. */
-interface PagePlace extends Omit<Place, 'said'> {
-  readonly isReplyLast: boolean
+  /** What only our route needs to know. The ids are the page's. */
+  readonly place: Place
 }
 
 export async function readFrom(request: Request, arrival: Arrival): Promise<ReadRequest> {
@@ -103,12 +98,13 @@ function readBody(body: unknown, limits: Arrival['limits']): ReadRequest {
   }
 }
 
-function placeOf(messages: readonly AiSdkMessage[], continued: AiSdkMessage | undefined): PagePlace {
+function placeOf(messages: readonly AiSdkMessage[], continued: AiSdkMessage | undefined): Place {
   const last = messages.at(-1)
   const isReplyLast = last?.role === 'assistant'
-  const before = continued ? messages.slice(0, messages.indexOf(continued)) : []
-  const asked = before.findLast(({ role }) => role === 'user')?.id
-  return { asked, later: isReplyLast && last !== continued ? last : undefined, isReplyLast }
+  const lastSaid = (of: readonly AiSdkMessage[]) => of.findLast(({ role }) => role === 'user')?.id
+  const asked = continued && lastSaid(messages.slice(0, messages.indexOf(continued)))
+  const later = isReplyLast && last !== continued ? last : undefined
+  return { asked, said: lastSaid(messages), later, isReplyLast }
 }
 
 function replacing({ trigger, messageId }: Readonly<Record<string, unknown>>, last: AiSdkMessage) {
@@ -118,8 +114,7 @@ function replacing({ trigger, messageId }: Readonly<Record<string, unknown>>, la
 
 /**
  * The request for an agent with threads: only what its stored conversation may lack. The SDK keeps the id of an edited message; the new
- * version that is stored gets an id of its own. `said`: the id that the last user message of the page has there. `hasNew`: whether the page
- * ends with a message that is not stored.
+ * version that is stored gets an id of its own. The ids of the returned `place` are the stored ones.
  *
  * @throws CountersignError `approval-tampered` (409) if an answered call is not shown as it is stored: the user saw other arguments.
  */
@@ -127,21 +122,15 @@ export async function inputFor(
   { threads }: Agent,
   { input, continued, replaces, place }: ReadRequest,
   context: ChatOptions['context'],
-): Promise<{
-  readonly input: RunAgentInput
-  readonly said?: string | undefined
-  readonly asked?: string | undefined
-  readonly hasNew?: boolean
-}> {
-  if (threads === undefined) return { input }
+): Promise<{ readonly input: RunAgentInput; readonly place: Place }> {
+  if (threads === undefined) return { input, place }
   const { messages, threadId, resume = [] } = input
   const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
   // A reply that broke off at once may have left no message.
   const isNew = ({ role }: Message, at: number) => role === 'user' && at > spoken && !place.isReplyLast
   const added = messages.filter((message, at) => message.role === 'tool' || isNew(message, at))
-  const last = messages.findLast(({ role }) => role === 'user')
   if (replaces === undefined && continued === undefined && resume.length === 0)
-    return { input: { ...input, messages: added }, said: last?.id }
+    return { input: { ...input, messages: added }, place }
   const thread = await readThread(threads, { owner: context?.subject ?? null, threadId })
   const stored = thread?.messages ?? []
   if (resume.length > 0) checkShown(messages, stored)
@@ -151,16 +140,19 @@ export async function inputFor(
     const version = versionOf(of)
     return version && sameJson(version.content, of?.content) ? version.id : of?.id
   }
-  const said = storedId(last)
-  const asked = storedId(messages.find(({ id }) => id === place.asked))
+  const last = messages.findLast(({ role }) => role === 'user')
   const id = versionOf(last)?.id
-  const hasNew = id === undefined && !place.isReplyLast
-  if (!replaces || !last || id === undefined)
-    return { input: { ...input, messages: added }, said, asked, hasNew }
+  const here = {
+    ...place,
+    asked: storedId(messages.find((message) => message.id === place.asked)),
+    said: storedId(last),
+    hasNew: id === undefined && !place.isReplyLast,
+  }
+  if (!replaces || !last || id === undefined) return { input: { ...input, messages: added }, place: here }
   const own = added.filter(({ role }) => role !== 'user')
   const edited = replaces === 'edit' ? [...own, { ...last, id: randomId('msg_') }] : own
   const forwardedProps = { countersign: { [replaces]: id } }
-  return { input: { ...input, messages: edited, forwardedProps }, said }
+  return { input: { ...input, messages: edited, forwardedProps }, place: here }
 }
 
 function isVersion({ id, role, metadata }: Message, of: string): boolean {

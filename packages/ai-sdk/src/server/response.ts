@@ -58,36 +58,43 @@ export async function handleAiSdkChat(
 ): Promise<Response> {
   checkOptions('handleAiSdkChat', given, routeRules)
   const { keepAlive, ...options } = given
-  let left: LeftBehind | undefined
   try {
     const { context } = options
     const owner = subjectOf(context)?.id
     const asked = await readFrom(request, { owner, limits: agent.limits })
     const { continued } = asked
-    const read = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
-    const { said, hasNew } = read
-    const place = { asked: read.asked, said, later: asked.place.later }
+    const { input, place } = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
     const lacked = (stored: readonly Message[]) => {
-      left = asked.replaces || hasNew ? undefined : leftBehind(continued, place, stored)
-      if (left) throw new CountersignError('invalid-request', OVERTAKEN)
-      return lackedBy(continued, said, stored)
+      const left = asked.replaces || place.hasNew ? undefined : leftBehind(continued, place, stored)
+      if (left) throw new Overtaken(left)
+      return lackedBy(continued, place.said, stored)
     }
-    const run = await startRun(agent, read.input, options, request.signal, { lacked })
+    const run = await startRun(agent, input, options, request.signal, { lacked })
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
     const step = run.again.find((message) => !run.messages.includes(message))?.id
     const own = { continued, keepAlive, messageId, runId, before: run.again, step }
-    const isElsewhere = continued !== undefined && !asked.place.isReplyLast
+    const isElsewhere = continued !== undefined && !place.isReplyLast
     return toResponse(eventsOf(run.events, isElsewhere ? onlyResults : undefined), own, request)
   } catch (error) {
-    if (left) return toResponse(eventsLeft(left), { ...left, keepAlive, before: left.results }, request)
+    if (error instanceof Overtaken) {
+      const { left } = error
+      return toResponse(eventsLeft(left), { ...left, keepAlive, before: left.results }, request)
+    }
     const { body, ...init } = rejection(agent, error, request.signal)
     return new Response(body, init)
   }
 }
 
 const OVERTAKEN = 'The conversation has messages that this page goes on without. Load it again.'
+
+/** Leaves the start of a run that must not begin. */
+class Overtaken extends CountersignError {
+  constructor(readonly left: LeftBehind) {
+    super('invalid-request', OVERTAKEN)
+  }
+}
 
 /** The events of a request for which nothing runs. */
 async function* eventsLeft({ isUpToDate }: LeftBehind): AsyncGenerator<AGUIEvent> {

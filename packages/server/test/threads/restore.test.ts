@@ -143,7 +143,7 @@ test('the next request continues with what the run log has, and its page gets it
   const saved = async () => (await threads.load(key))?.messages.length === 2
   const first = start(async function* () {
     yield delta('One ')
-    await vi.waitUntil(saved, 5000)
+    await vi.waitUntil(saved)
     yield delta('two')
     await never
   })
