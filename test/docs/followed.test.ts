@@ -117,7 +117,7 @@ test('Deploy ends the sockets too: without that, one that a page keeps open keep
   await ended
 })
 
-test('the agent on D1 keeps each result that D1 accepts, and refuses a larger one by name: the conversation goes on', async () => {
+test('the agent on D1 keeps results as large as its limit, whatever is in them, and refuses a larger one by name: the conversation goes on', async () => {
   const { code = '' } =
     blocksOf('docs/edge.md').find(({ code }) => code.includes('export function agentFor')) ?? {}
   const database = new DatabaseSync(':memory:')
@@ -132,7 +132,7 @@ test('the agent on D1 keeps each result that D1 accepts, and refuses a larger on
     }),
   }
   await ensureSchema(fromD1(DB))
-  let result = ''
+  let result: string | readonly string[] = ''
   vi.stubGlobal('tools', [
     tool({ name: 'read', description: 'Reads.', input: z.object({}), execute: () => result }),
   ])
@@ -149,17 +149,19 @@ test('the agent on D1 keeps each result that D1 accepts, and refuses a larger on
   const agent: Agent = agentFor({ DB, COUNTERSIGN_SECRET: 'only for this test, 32 bytes long' })
   const connection = stream((input, { signal }) => agent.run(input, { signal, context: { subject: 'ann' } }))
   const client = new ChatClient({ connection, threadId: 'thread-1' })
-  for (const [text, code] of [
+  for (const [content, code] of [
     ['x'.repeat(890_000), undefined],
-    ['"'.repeat(440_000), undefined],
+    [['"'.repeat(222_000)], undefined],
+    [Array.from({ length: 148_000 }, () => 'x'), undefined],
     ['x'.repeat(1_990_000), 'result-too-large'],
     ['fine', undefined],
   ] as const) {
-    result = text
+    result = content
     await client.sendMessage('Read it.')
     const { error, messages } = client.getSnapshot()
     const call = messages.flatMap(({ parts }) => parts).findLast((part) => part.type === 'tool-call')
-    expect([text.length, error, call?.error?.code]).toEqual([text.length, undefined, code])
+    const size = JSON.stringify(content).length
+    expect([size, error, call?.error?.code]).toEqual([size, undefined, code])
   }
 })
 
