@@ -30,8 +30,10 @@ export const search = {
         ['chats', 'conversation'],
         ['denial', 'deny'],
         ['login', 'authentication'],
+        ['multiple', 'several'],
         ['postgresql', 'postgres'],
         ['save', 'store'],
+        ['several', 'several'],
       ])
       const known = same.get(word)
       if (known !== undefined || word.length < 5 || /[-=]/.test(word)) return known ?? word

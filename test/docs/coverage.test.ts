@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ChatClient } from '@countersign/client'
+import { scriptedConnection } from '@countersign/testing'
 import { expect, test } from 'vitest'
 import { blocksOf, proseOf, readPage } from './markdown.js'
 
@@ -25,14 +27,22 @@ test('U.17 the glossary maps the terms of other systems to ours, and names only 
   expect(cell(page, 'call id')).toContain('toolCallId')
   expect(cell(page, 'session')).toMatch(/Always.*cached/)
   expect(cell(page, 'pending')).toContain('missing')
-  const indexes = ['core/src/index', 'client/src/index', 'server/src/index', 'server/src/plan']
-    .map((name) => namesOf(`packages/${name}.ts`))
-    .join('\n')
-  const options = namesOf('packages/client/src/options.ts') + namesOf('packages/client/src/client.ts')
+  const entries: Record<string, readonly string[]> = JSON.parse(readPage('test/api.json'))
+  const optionNames = namesOf('packages/client/src/options.ts').match(/(?<=^ {2})\w+(?=\?: )/gm) ?? []
+  const places = new Map([
+    ['', [...(entries.server ?? []), ...(entries['server/plan'] ?? [])]],
+    ['of `@countersign/core`', entries.core],
+    ['a method of `ChatClient`', Object.keys(new ChatClient({ connection: scriptedConnection([]) }))],
+    ['an option of `ChatClient`', optionNames],
+  ])
   const [, list = ''] = proseOf(page).split('exist under the name that they have elsewhere:')
-  const names = [...list.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)
-  expect(names).toContain('isApprovalNeeded')
-  expect(names.filter((name) => !`${indexes}${options}`.includes(name))).toEqual([])
+  const names = [...list.replaceAll('\n', ' ').matchAll(/`(\w+)`(?: \(([^)]+)\))?[,.]?/g)]
+  expect(names.map(([, name]) => name)).toContain('isApprovalNeeded')
+  const missing = names.filter(([, name = '', place = '']) => {
+    const same = place.startsWith('the same as')
+    return !places.get(same ? '' : place)?.includes(name)
+  })
+  expect(missing.map(([text]) => text)).toEqual([])
 })
 
 test('S0.69 the property, the parts, their constructors and the errors are described, each with an example that runs', () => {

@@ -339,3 +339,11 @@ test('F49 the page about security cites sections that AISVS 1.0 has', () => {
   expect([...new Set(sections)]).toEqual(['9.2', '9.6.2', '12.4.2'])
   expect(page).not.toMatch(/\bC14\b/)
 })
+
+test('the content security policy on the security page is that of the example pages, which the page tests load', () => {
+  const [, policy] =
+    /'content-security-policy':\s*"([^"]+)"/.exec(readPage('examples/server/src/http.ts')) ?? []
+  const shown = blocksOf('docs/security.md').map(({ code }) => code.trim())
+  expect(shown).toContain(policy)
+  expect(readPage('test/e2e/held-server.ts')).toContain('pageServer(')
+})

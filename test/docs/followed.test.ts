@@ -3,9 +3,13 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { createAgent, memoryThreads, scriptedModel } from '@countersign/server'
+import { ChatClient, stream } from '@countersign/client'
+import { type Agent, createAgent, memoryThreads, scriptedModel, tool } from '@countersign/server'
+import { ensureSchema, fromD1 } from '@countersign/sql'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
+import { z } from 'zod'
 import { blocksOf, readPage, writtenPages } from './markdown.js'
 
 const guides = writtenPages().filter((page) => page.startsWith('docs/'))
@@ -15,6 +19,16 @@ function importedBy(page: string): readonly string[] {
   const code = blocksOf(page).map((block) => block.code)
   const from = [...code.join('\n').matchAll(/ from '((?:@[\w-]+\/)?[\w-]+)(?:\/[\w./-]+)?'/g)]
   return [...new Set(from.map(([, name = '']) => name))]
+}
+
+/** The module that the code of a page is. Names that it takes for granted are globals. */
+async function importCode(name: string, code: string) {
+  const parent = join(import.meta.dirname, '../../.verify')
+  mkdirSync(parent, { recursive: true })
+  const folder = mkdtempSync(join(parent, `${name}-`))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, 'code.ts'), code)
+  return await import(join(folder, 'code.ts'))
 }
 
 function commandsOf(page: string): string {
@@ -101,6 +115,54 @@ test('Deploy ends the sockets too: without that, one that a page keeps open keep
   server.closeAllConnections()
   new Function('sockets', code)(sockets)
   await ended
+})
+
+test('the agent on D1 keeps results as large as its limit, whatever is in them, and refuses a larger one by name: the conversation goes on', async () => {
+  const { code = '' } =
+    blocksOf('docs/edge.md').find(({ code }) => code.includes('export function agentFor')) ?? {}
+  const database = new DatabaseSync(':memory:')
+  const run = (text: string, values: (string | number)[]) => {
+    const bytes = values.reduce<number>((sum, value) => sum + Buffer.byteLength(String(value)), 0)
+    if (bytes > 2_000_000) throw new Error('D1_ERROR: string or blob too big: SQLITE_TOOBIG')
+    return { results: database.prepare(text).all(...values) }
+  }
+  const DB = {
+    prepare: (text: string) => ({
+      bind: (...values: (string | number)[]) => ({ all: async () => run(text, values) }),
+    }),
+  }
+  await ensureSchema(fromD1(DB))
+  let result: string | readonly string[] = ''
+  vi.stubGlobal('tools', [
+    tool({ name: 'read', description: 'Reads.', input: z.object({}), execute: () => result }),
+  ])
+  const model = scriptedModel(({ messages }) => {
+    if (messages.at(-1)?.role !== 'user') return [{ type: 'finish', reason: 'stop' }]
+    const id = `call-${messages.length}`
+    return [
+      { type: 'tool-call', id, name: 'read', arguments: '{}' },
+      { type: 'finish', reason: 'tool_calls' },
+    ]
+  })
+  vi.stubGlobal('model', model)
+  const { agentFor } = await importCode('edge', code)
+  const agent: Agent = agentFor({ DB, COUNTERSIGN_SECRET: 'only for this test, 32 bytes long' })
+  const connection = stream((input, { signal }) => agent.run(input, { signal, context: { subject: 'ann' } }))
+  const client = new ChatClient({ connection, threadId: 'thread-1' })
+  for (const [content, code] of [
+    ['x'.repeat(890_000), undefined],
+    [['"'.repeat(222_000)], undefined],
+    [Array.from({ length: 148_000 }, () => 'x'), undefined],
+    ['x'.repeat(1_990_000), 'result-too-large'],
+    ['fine', undefined],
+  ] as const) {
+    result = content
+    await client.sendMessage('Read it.')
+    const { error, messages } = client.getSnapshot()
+    const call = messages.flatMap(({ parts }) => parts).findLast((part) => part.type === 'tool-call')
+    const size = JSON.stringify(content).length
+    expect([size, error, call?.error?.code]).toEqual([size, undefined, code])
+  }
 })
 
 test('the Docker image leaves out the secrets and the packages of the folder that it is built from', () => {
@@ -215,16 +277,11 @@ test('an example that asks the question of an MCP server lets the user decline i
 test('the Nuxt route that the page fetches returns an object for a new conversation too: useFetch warns of an empty response', async () => {
   const route = 'examples/apps/nuxt/server/api/thread/[threadId].get.ts'
   const { code = '' } = blocksOf('docs/nuxt.md').find(({ file }) => file === route) ?? {}
-  const parent = join(import.meta.dirname, '../../.verify')
-  mkdirSync(parent, { recursive: true })
-  const folder = mkdtempSync(join(parent, 'nuxt-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  writeFileSync(join(folder, 'route.ts'), code)
   const agent = createAgent({ model: scriptedModel(() => []), tools: [], threads: memoryThreads() })
   vi.stubGlobal('defineEventHandler', (handler: unknown) => handler)
   vi.stubGlobal('getRouterParam', () => 'new')
   vi.stubGlobal('getAgent', () => agent)
   vi.stubGlobal('userId', () => 'ann')
-  const { default: handler } = await import(join(folder, 'route.ts'))
+  const { default: handler } = await importCode('nuxt', code)
   expect(await handler({})).toEqual({})
 })

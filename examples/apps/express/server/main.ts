@@ -37,7 +37,7 @@ app.use(express.static(page))
 const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1')
 
 process.once('SIGTERM', async () => {
-  await agent.drain({ within: 1000 })
+  await agent.drain({ within: 20_000 })
   server.close(() => process.exit(0))
   server.closeAllConnections()
 })
