@@ -96,11 +96,8 @@ async function correctResults(
   }
 }
 
-async function readOpen({
-  settings,
-  owner,
-  threadId,
-}: RunScope): Promise<readonly LedgerEntry[] | undefined> {
+async function readOpen(scope: RunScope): Promise<readonly LedgerEntry[] | undefined> {
+  const { settings, owner, threadId } = scope
   try {
     return await settings.approvals.ledger.unsettled(owner, threadId)
   } catch (error) {

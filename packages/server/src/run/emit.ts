@@ -16,7 +16,7 @@ export async function emitRefusal(scope: RunScope, refusal: Refusal): Promise<vo
   if (approvalId === undefined) return
   const names = site === undefined ? {} : { toolCallId: site.call.id, toolName: site.call.function.name }
   await audit(scope, { event: 'refused', approvalId, ...names, code })
-  await scope.emit(refusedEvent({ ...refusal, approvalId }))
+  await scope.emit(refusedEvent(refusal))
 }
 
 /** An approved client tool, as the client is told to run it. */

@@ -122,7 +122,10 @@ class Progress {
         this.#settled.add(outcome.site)
         return this.#fail(outcome.error)
       case 'refused':
-        return this.#refuse(outcome)
+        // Some clients append an answer to their history as the call's result: if the ledger can't tell, the model must not see it.
+        if (outcome.code === 'ledger-unavailable' && (!outcome.site || outcome.site.result))
+          this.#unsettle(outcome)
+        return
       default:
         return outcome satisfies never
     }
@@ -226,12 +229,6 @@ class Progress {
       if (this.scope.stop.aborted) throw error
       this.#fail(error)
     })
-  }
-
-  /** Some clients append an answer to their history as the call's result: if the ledger can't tell, the model must not see it. */
-  #refuse(refusal: Refusal): void {
-    const isOpen = refusal.site !== undefined && refusal.site.result === undefined
-    if (refusal.code === 'ledger-unavailable' && !isOpen) this.#unsettle(refusal)
   }
 
   #unsettle({ code, message }: Refusal): void {
