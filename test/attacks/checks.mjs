@@ -493,8 +493,8 @@ export const checks = {
   },
   'results of settled calls': {
     file: server('answers/records.ts'),
-    find: 'const settled = await readSettled(scope, before)',
-    put: 'const settled: ReadonlyMap<CallSite, LedgerEntry> = new Map()',
+    find: 'const { settled, isWhole } = await readSettled(scope, before)',
+    put: 'const { settled, isWhole }: Awaited<ReturnType<typeof readSettled>> = { settled: new Map(), isWhole: true }',
   },
   'a turn that is due': never(
     server('run/run.ts'),

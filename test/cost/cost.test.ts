@@ -5,6 +5,7 @@ import { aiSdkRequests } from './ai-sdk.js'
 import { agUiFields, customEvents, declaredFields, ownFields } from './fields.js'
 import { listings, readListing, readResult, results, schemaFields } from './mcp.js'
 import { cpuOf, GROWTH, parseAll, TIMES_ADAPTED, TIMES_JSON_PARSE } from './measure.js'
+import { chunksOf, modelStreams, readByModel, sentBy } from './model-streams.js'
 import { agentOver, ledgerFor, requests, serve, serveAiSdk, threadsFor } from './requests.js'
 import { readByClient, sse, streams } from './streams.js'
 import known from './wire-fields.json' with { type: 'json' }
@@ -156,6 +157,18 @@ describe('a stream of another protocol costs its reader in proportion to its byt
       })
     },
   )
+})
+
+describe("a model's stream costs in proportion to its bytes", () => {
+  test.each(modelStreams.map((one) => [one.name, one] as const))('%s', async (_name, { deltas }) => {
+    await measure({
+      most: TIMES_ADAPTED,
+      prepare: async (bytes) => {
+        const chunks = chunksOf(deltas(bytes))
+        return { json: JSON.stringify(chunks), work: readByModel(sentBy(chunks)) }
+      },
+    })
+  })
 })
 
 describe('F10 an MCP server costs in proportion to its bytes', () => {

@@ -75,6 +75,19 @@ test('calls are told apart however a server names them', async () => {
   expect(await callsOf(part('a', { x: 1 }, { index: 0, id: '' }))).toEqual([['call_0', 'a', '{"x":1}']])
 })
 
+test('a call goes on until its arguments are a whole object, however often its name is repeated', async () => {
+  const whole = ' {"a":"}\\"","b\\\\":{"c":[{}]}}'
+  const split = [...whole].map((piece) => part('a', piece, { index: 0 }))
+  expect(await callsOf(...split, part('a', '\n', { index: 0 }))).toEqual([
+    ['call_0', 'a', whole],
+    ['call_1', 'a', '\n'],
+  ])
+  for (const none of ['[{}]', '{x}', '{}{}', '1', '"{}"'])
+    expect(await callsOf(part('a', none, { index: 0 }), part('a', ' ', { index: 0 }))).toEqual([
+      ['call_0', 'a', `${none} `],
+    ])
+})
+
 test('a call that was cut off within its arguments stays open', async () => {
   const begun = part('a', '{"text":"onc', { index: 0, id: 'x' })
   const server = answering(() => sse(chunk({ tool_calls: [begun] }), chunk({}, 'length')))

@@ -5,6 +5,7 @@ import {
   ApprovalRequiredError,
   answerQueue,
   createAgent,
+  handleChat,
   scriptedModel,
 } from '@countersign/server'
 import {
@@ -26,6 +27,7 @@ import {
   refusals,
   requests,
   results,
+  SECRET,
   say,
   testAgent,
   user,
@@ -378,6 +380,22 @@ test('edited arguments that are null, as clients in typed languages write none, 
   const resume = [answer(first, { approved: true, editedArgs: null, reason: null, scope: null })]
   expect(results(await collect(agent, input(history, { resume })))).toHaveLength(1)
   expect(send.runs).toEqual([{ to: 'ann' }])
+})
+
+test('of a duplicate key in edited arguments the last value counts: confirm sees it, and the call runs with it', async () => {
+  const send = counted('send', { needsApproval: true, allowEdits: true })
+  const confirm = vi.fn((_answer: { readonly arguments: unknown }) => true)
+  const { agent } = testAgent([call(['c1', 'send', { to: 'ann' }]), say('ok')], {
+    tools: [send.tool],
+    approvals: { secret: SECRET, confirm },
+  })
+  const { history, first } = await ask(agent)
+  const resume = [answer(first, { approved: true, editedArgs: { to: 'eve' } })]
+  const body = JSON.stringify(input(history, { resume })).replace('"to":"eve"', '"to":"eve","to":"bob"')
+  const headers = { 'content-type': 'application/json' }
+  await (await handleChat(agent, new Request('http://localhost/', { method: 'POST', headers, body }))).text()
+  expect(confirm.mock.lastCall?.[0]).toMatchObject({ arguments: { to: 'bob' } })
+  expect(send.runs).toEqual([{ to: 'bob' }])
 })
 
 /** Values that throw as soon as somebody looks what they are. */

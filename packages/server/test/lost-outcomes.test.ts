@@ -1,5 +1,6 @@
+import type { Message } from '@countersign/core'
 import { type Ledger, memoryLedger } from '@countersign/server'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { answer, ask, call, collect, counted, input, last, results, say, testAgent, user } from './support.js'
 
 const context = { context: { subject: 'ann' } }
@@ -82,6 +83,70 @@ test('a call whose record the ledger has lost is not told as cancelled', async (
   current = memoryLedger()
   const told = results(await collect(agent, input([...history, user('Did you pay?')]), context))
   expect(JSON.stringify(told)).toContain('may or may not have run')
+})
+
+/** A memory ledger in which the methods fail that `state.down` names. */
+function ledgerThatGoesDown() {
+  const working = memoryLedger()
+  const state: { down: readonly string[] } = { down: [] }
+  const fail = () => Promise.reject(new Error('down'))
+  const ledger = new Proxy(working, {
+    get: (_, name) => (state.down.includes(String(name)) ? fail : Reflect.get(working, name)),
+  })
+  return { ledger, state }
+}
+
+const reading = ['unsettled', 'settled']
+const everything = [...reading, 'claim', 'lookup']
+
+/** Clients of other makers send no metadata of ours back. */
+const bare = (history: readonly Message[]) =>
+  history.map((message) =>
+    message.role === 'assistant'
+      ? { ...message, toolCalls: message.toolCalls?.map(({ metadata: _, ...rest }) => rest) ?? [] }
+      : message,
+  )
+
+describe.each([
+  ['waits for an answer', false],
+  ['has run, and its reply was lost', true],
+])('a client keeps no token of a call that %s', (_, hasRun) => {
+  test.each([
+    ['a new message', reading],
+    ['a new message', everything],
+    ['nothing new', everything],
+    ['an answer', everything],
+    ['an answer', [...reading, 'claim']],
+  ])(
+    'after %s the run ends, and closes nothing and calls no model, while the ledger fails in %j',
+    async (what, methods) => {
+      const { ledger, state } = ledgerThatGoesDown()
+      const { pay, agent, model, history, first } = await paid(ledger)
+      const yes = { interruptId: first.approval.id, status: 'resolved', payload: { approved: true } } as const
+      const resume = [yes]
+      if (hasRun) await collect(agent, input(bare(history), { resume }), context)
+      const [ran, asked] = [pay.runs.length, model.requests.length]
+      state.down = methods
+      const messages = [...bare(history), ...(what === 'a new message' ? [user('Did you pay?')] : [])]
+      const failed = await collect(agent, input(messages, what === 'an answer' ? { resume } : {}), context)
+      expect(last(failed)).toMatchObject({ type: 'RUN_ERROR', code: 'ledger-unavailable' })
+      expect([results(failed), model.requests.length]).toEqual([[], asked])
+      state.down = []
+      await collect(agent, input(bare(history), { resume }), context)
+      expect([ran, pay.runs.length]).toEqual([Number(hasRun), 1])
+    },
+  )
+})
+
+test('an answer that cannot be checked ends the run, also if the client has appended it to its history as a result', async () => {
+  const { ledger, state } = ledgerThatGoesDown()
+  const { agent, model, history, first } = await paid(ledger)
+  state.down = everything
+  const appended: Message = { id: 'r', role: 'tool', toolCallId: 'c1', content: '{"approved":true}' }
+  const resume = [answer(first, { approved: true })]
+  const failed = await collect(agent, input([...history, appended], { resume }), context)
+  expect(last(failed)).toMatchObject({ type: 'RUN_ERROR', code: 'ledger-unavailable' })
+  expect(model.requests).toHaveLength(1)
 })
 
 async function recordOf(ledger: Ledger, approvalId: string) {

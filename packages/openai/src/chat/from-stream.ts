@@ -4,7 +4,8 @@ import { asList, asRecord, asText, type Fields, parseJson } from '@countersign/s
 import { reportedError } from '../errors.js'
 import { sourceOf } from '../sources.js'
 import { usageOf } from './chat-usage.js'
-import { mergeDetails, type ReasoningField, readThought } from './reasoning.js'
+import { ReasoningDetails, type ReasoningField, readThought } from './reasoning.js'
+import { WrittenArguments } from './written.js'
 
 /** Converts Chat Completions chunks, from any compatible server, to model events. */
 export async function* chatEvents(
@@ -22,9 +23,9 @@ class ChatReader {
   /** The call id by index, or by whatever else the server uses to identify calls. */
   readonly #calls = new Map<unknown, string>()
   /** Their arguments so far, in the order in which they started. */
-  readonly #written = new Map<string, string>()
+  readonly #written = new Map<string, WrittenArguments>()
   #last: unknown
-  #details: readonly Fields[] = []
+  readonly #details = new ReasoningDetails()
   #thought: ReasoningField | undefined
   #refused = false
   #sources = 0
@@ -66,7 +67,7 @@ class ChatReader {
 
   *#delta(delta: Fields): Generator<ModelEvent> {
     const thought = readThought(delta)
-    this.#details = mergeDetails(this.#details, delta.reasoning_details)
+    this.#details.add(delta.reasoning_details)
     if (thought !== undefined) {
       this.#thought = thought.field
       yield { type: 'reasoning-delta', delta: thought.text }
@@ -99,38 +100,39 @@ class ChatReader {
     const id = asText(call.id) || undefined
     const key = call.index ?? id ?? (name ? this.#written.size : this.#last)
     let ours = this.#calls.get(key)
+    let written = this.#written.get(ours ?? '')
     // Some servers give every call the same index and no id: if the arguments are already complete, this is another call.
-    const before = this.#written.get(ours ?? '') ?? ''
-    const another = Boolean(name) && (id === undefined ? isRecord(parseJson(before)) : ours !== id)
-    if (ours === undefined || another) {
+    const another = Boolean(name) && (id === undefined ? written?.isObject : ours !== id)
+    if (ours === undefined || written === undefined || another) {
       ours = id ?? `call_${this.#written.size}`
+      written = new WrittenArguments()
       this.#calls.set(key, ours)
-      this.#written.set(ours, '')
+      this.#written.set(ours, written)
       yield { type: 'tool-call-start', id: ours, name: asText(name) ?? '' }
     }
     this.#last = key
     const delta = typeof given === 'string' ? given : given ? JSON.stringify(given) : ''
     if (delta === '') return
-    this.#written.set(ours, (this.#written.get(ours) ?? '') + delta)
+    written.add(delta)
     yield { type: 'tool-call-delta', id: ours, delta }
   }
 
   /** The metadata of reasoning is complete once something else starts. */
   *#endThought(): Generator<ModelEvent> {
-    if (this.#thought === undefined && this.#details.length === 0) return
+    const details = this.#details.take()
+    if (this.#thought === undefined && details.length === 0) return
     const metadata = {
       ...(this.#thought !== undefined && { field: this.#thought }),
-      ...(this.#details.length > 0 && { details: this.#details }),
+      ...(details.length > 0 && { details }),
     }
     this.#thought = undefined
-    this.#details = []
     yield { type: 'reasoning-end', metadata }
   }
 
   *end(): Generator<ModelEvent> {
     yield* this.#endThought()
     if (this.#reason === undefined && !this.#counted) return
-    for (const [id, text] of this.#written) {
+    for (const [id, { text }] of this.#written) {
       // If the reply was cut off within its arguments, a call stays open, and the engine closes it.
       if (isCut(this.#reason) && text !== '' && parseJson(text) === undefined) continue
       yield { type: 'tool-call-end', id }

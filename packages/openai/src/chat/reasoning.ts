@@ -33,26 +33,34 @@ function thinkingText(part: unknown): string {
 const growing = ['text', 'summary', 'data']
 
 /** Merges streamed reasoning details: pieces of one detail share its `index` and `type`. */
-export function mergeDetails(before: readonly Fields[], pieces: unknown): readonly Fields[] {
-  const details = [...before]
-  for (const piece of asList(pieces)) {
-    if (!isRecord(piece)) continue
-    const at = details.findLastIndex(({ index, type }) => index === piece.index && type === piece.type)
-    const detail = details[at]
-    // Servers that do not number details send complete ones; they stay separate.
-    if (detail === undefined || piece.index === undefined) details.push(piece)
-    else details[at] = mergePiece(detail, piece)
+export class ReasoningDetails {
+  readonly #details = new Map<unknown, Map<string, unknown>>()
+
+  add(pieces: unknown): void {
+    for (const piece of asList(pieces)) {
+      if (!isRecord(piece)) continue
+      const { index, type } = piece
+      // Servers that do not number details send complete ones; they stay separate.
+      const key = index === undefined ? Symbol() : JSON.stringify([index, type])
+      const detail = this.#details.get(key)
+      if (detail === undefined) this.#details.set(key, new Map(Object.entries(piece)))
+      else for (const [field, value] of Object.entries(piece)) grow(detail, field, value)
+    }
   }
-  return details
+
+  /** What was added since the last time. */
+  take(): readonly Fields[] {
+    const details = [...this.#details.values()].map((fields) => Object.fromEntries(fields))
+    this.#details.clear()
+    return details
+  }
 }
 
-function mergePiece(detail: Fields, piece: Fields): Fields {
-  const given = Object.entries(piece).filter(([, value]) => value !== null && value !== undefined)
-  const grown = growing.flatMap((field) => {
-    const [before, more] = [asText(detail[field]), asText(piece[field])]
-    return before !== undefined && more !== undefined ? [[field, before + more]] : []
-  })
-  return { ...detail, ...Object.fromEntries(given), ...Object.fromEntries(grown) }
+function grow(detail: Map<string, unknown>, field: string, value: unknown): void {
+  if (value === null || value === undefined) return
+  const before = growing.includes(field) ? asText(detail.get(field)) : undefined
+  const more = asText(value)
+  detail.set(field, before !== undefined && more !== undefined ? before + more : value)
 }
 
 const fieldsOfDetails = ['type', 'text', 'summary', 'data', 'signature', 'id', 'format'] as const

@@ -62,7 +62,8 @@ export async function outcomeOfOpenCall(
   const entry = scope.owner === null && !isNamed ? undefined : known
   const token = own.token === undefined || isReplaced(site, entry) ? entry?.record.token : own.token
   const approvalId = entry?.record.approvalId ?? approvalIdOf(site)
-  if (token === undefined || approvalId === undefined) return decideUnasked(scope, site, refusal, messages)
+  if (token === undefined || approvalId === undefined)
+    return issued.isWhole ? decideUnasked(scope, site, refusal, messages) : notClosed({ approvalId, site })
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   const asked: OpenRequest = { site, ref, scopes: entry?.record.scopes }
   const close = async (code: Refusal['code'] | undefined, reason?: string, isKnown = true) => {

@@ -41,7 +41,8 @@ export type CallOutcome = { readonly site: CallSite; readonly refusal?: Refusal 
 
 export interface Refusal {
   readonly kind: 'refused'
-  readonly approvalId: string
+  /** Undefined: no answer is refused. What was requested for the call can't be read now. */
+  readonly approvalId: string | undefined
   readonly code: ApprovalErrorCode
   readonly message: string
   /** The call it was for, if found. */

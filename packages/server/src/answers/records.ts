@@ -11,13 +11,15 @@ import { rightResult } from './right-result.js'
 
 /** The ledger's records of a thread, matched with the calls of a history. */
 export interface IssuedRecords {
+  /** Whether the ledger could be read. If not, a call without an entry may have one. */
+  readonly isWhole: boolean
   entryOf(site: CallSite): LedgerEntry | undefined
   /** The call of a record, even if its text was altered. */
   siteOf(entry: LedgerEntry): CallSite | undefined
 }
 
 /** For calls that carry their own token. */
-export const NO_RECORDS: IssuedRecords = { entryOf: () => undefined, siteOf: () => undefined }
+export const NO_RECORDS: IssuedRecords = { isWhole: true, entryOf: () => undefined, siteOf: () => undefined }
 
 /** A client's history, corrected by the ledger. */
 export interface ReadHistory {
@@ -41,9 +43,10 @@ export function isReplaced(site: CallSite, entry: LedgerEntry | undefined): bool
 export async function readHistory(scope: RunScope, given: readonly Message[]): Promise<ReadHistory> {
   // Without calls there is nothing to match, and a ledger may have many open requests.
   const hasCalls = given.some((message) => message.role === 'assistant' && message.toolCalls?.length)
-  const open = hasCalls ? await readOpen(scope) : []
+  const unsettled = hasCalls ? await readOpen(scope) : []
+  const open = unsettled ?? []
   const history = withProviderCalls(open, withoutClaims(given))
-  if (open.length === 0) return correctResults(scope, history, open)
+  if (open.length === 0) return correctResults(scope, history, unsettled)
   const siteOf = siteFinder(readCalls(history))
   const claimed = new Set<Message>()
   for (const entry of open) {
@@ -52,16 +55,16 @@ export async function readHistory(scope: RunScope, given: readonly Message[]): P
     if (!wasReported(entry, site.result)) claimed.add(site.result)
   }
   const messages = claimed.size === 0 ? history : history.filter((message) => !claimed.has(message))
-  return correctResults(scope, messages, open)
+  return correctResults(scope, messages, unsettled)
 }
 
 async function correctResults(
   scope: RunScope,
   messages: readonly Message[],
-  open: readonly LedgerEntry[],
+  open: readonly LedgerEntry[] | undefined,
 ): Promise<ReadHistory> {
   const before = readCalls(messages)
-  const settled = await readSettled(scope, before)
+  const { settled, isWhole } = await readSettled(scope, before)
   const replaced = new Map<Message, ToolMessage>()
   const corrected: ToolMessage[] = []
   const limit = createLimiter(LOOKUPS_AT_ONCE)
@@ -81,24 +84,25 @@ async function correctResults(
     if (entry !== undefined) entries.set(site, entry)
   })
   const siteOf = siteFinder(sites)
-  for (const entry of open) {
+  for (const entry of open ?? []) {
     const site = siteOf(entry)
     if (site !== undefined) entries.set(site, entry)
   }
   return {
     messages: right,
     sites,
-    issued: { entryOf: (site) => entries.get(site), siteOf },
+    issued: { isWhole: isWhole && open !== undefined, entryOf: (site) => entries.get(site), siteOf },
     corrected,
   }
 }
 
-async function readOpen({ settings, owner, threadId }: RunScope): Promise<readonly LedgerEntry[]> {
+async function readOpen(scope: RunScope): Promise<readonly LedgerEntry[] | undefined> {
+  const { settings, owner, threadId } = scope
   try {
     return await settings.approvals.ledger.unsettled(owner, threadId)
   } catch (error) {
     settings.warn('The ledger could not be read.', error)
-    return []
+    return undefined
   }
 }
 
@@ -176,14 +180,15 @@ const MAX_LOOKUPS = 1000
 /** Of those, and of those for edited calls: the client decides how many there are. */
 const LOOKUPS_AT_ONCE = 16
 
-/** The settled approval of each call that has one. If the ledger can't be read, the history stays as it is. */
+/** The settled approval of each call that has one. If the ledger can't be read, there are fewer, and results stay as they are. */
 async function readSettled(
   scope: RunScope,
   sites: readonly CallSite[],
-): Promise<ReadonlyMap<CallSite, LedgerEntry>> {
+): Promise<{ readonly settled: ReadonlyMap<CallSite, LedgerEntry>; readonly isWhole: boolean }> {
   const { settings, owner, threadId } = scope
   const { ledger } = settings.approvals
-  const found = new Map<CallSite, LedgerEntry>()
+  const settled = new Map<CallSite, LedgerEntry>()
+  let isWhole = true
   try {
     // Without a subject all are the same owner, and only approval ids tell users apart.
     const knowsCalls = owner !== null && ledger.settled !== undefined
@@ -200,6 +205,7 @@ async function readSettled(
     }
     const find = async (approvalId: string) => {
       const entry = await lookUpLast(scope, { owner, threadId, approvalId })
+      isWhole &&= entry !== 'unavailable'
       // There may be many entries, and nobody reads the long texts here.
       if (typeof entry === 'object' && entry.state.phase === 'done')
         byId.set(approvalId, { ...entry, state: withoutWords(entry.state) })
@@ -209,12 +215,13 @@ async function readSettled(
     for (const site of sites) {
       const last = byCall.get(site.call.id)
       const entry = isReplaced(site, last) ? last : (byId.get(approvalIdOf(site) ?? '') ?? last)
-      if (entry?.record.toolCallId === site.call.id && isAbout(entry, site)) found.set(site, entry)
+      if (entry?.record.toolCallId === site.call.id && isAbout(entry, site)) settled.set(site, entry)
     }
   } catch (error) {
     settings.warn('The ledger could not be read.', error)
+    isWhole = false
   }
-  return found
+  return { settled, isWhole }
 }
 
 /** New results of client tools, with what the user changed the arguments of their calls to: only the ledger has it. */

@@ -24,9 +24,10 @@ export async function takeThread(
   run: RunHold,
   leaseMs: number,
 ): Promise<readonly InterruptedRun[]> {
-  for (const until = Date.now() + WAIT_MS; ; ) {
+  for (const until = performance.now() + WAIT_MS; ; ) {
     const held = await threads.hold(key, run, leaseMs)
-    if (held.status !== 'busy' || held.runId === run.runId || Date.now() >= until) return checkHeld(held)
+    if (held.status !== 'busy' || held.runId === run.runId || performance.now() >= until)
+      return checkHeld(held)
     await sleep(50)
   }
 }

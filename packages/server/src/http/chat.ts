@@ -119,9 +119,9 @@ function isOpenAlready(error: unknown, runId: string): boolean {
 const SOON_MS = 10_000
 
 async function soon<T>(find: () => Promise<T | undefined>, gone: AbortSignal): Promise<T | undefined> {
-  const until = Date.now() + SOON_MS
+  const until = performance.now() + SOON_MS
   // Many may wait for one run, and each look asks the store, which is slow already.
-  for (let pause = 50; !gone.aborted && Date.now() < until; pause = Math.min(2 * pause, 1000)) {
+  for (let pause = 50; !gone.aborted && performance.now() < until; pause = Math.min(2 * pause, 1000)) {
     const found = await find()
     if (found !== undefined) return found
     await sleep(pause, gone)

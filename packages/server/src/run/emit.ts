@@ -13,6 +13,7 @@ export async function emitResult(scope: RunScope, message: ToolMessage): Promise
 
 export async function emitRefusal(scope: RunScope, refusal: Refusal): Promise<void> {
   const { approvalId, site, code } = refusal
+  if (approvalId === undefined) return
   const names = site === undefined ? {} : { toolCallId: site.call.id, toolName: site.call.function.name }
   await audit(scope, { event: 'refused', approvalId, ...names, code })
   await scope.emit(refusedEvent(refusal))

@@ -122,6 +122,9 @@ class Progress {
         this.#settled.add(outcome.site)
         return this.#fail(outcome.error)
       case 'refused':
+        // Some clients append an answer to their history as the call's result: if the ledger can't tell, the model must not see it.
+        if (outcome.code === 'ledger-unavailable' && (!outcome.site || outcome.site.result))
+          this.#unsettle(outcome)
         return
       default:
         return outcome satisfies never
@@ -138,7 +141,7 @@ class Progress {
       const refusal = this.#refusals.get(site)
       const outcome = await outcomeOfOpenCall(this.scope, site, issued, refusal, messages)
       // Another answer is still being carried out.
-      if (outcome.kind === 'refused') this.#unsettled ??= new CountersignError(outcome.code, outcome.message)
+      if (outcome.kind === 'refused') this.#unsettle(outcome)
       await (outcome.kind === 'open' ? this.#reopen(outcome, refusal) : this.take(outcome))
     }
   }
@@ -174,10 +177,8 @@ class Progress {
     const { site, request, isAnothers } = open
     const { answers } = this.scope
     // The user has answered and now waits for the model: approval is not requested again.
-    if (refusal?.effect === 'open' && (refusal.code === 'call-running' || site.superseded)) {
-      this.#unsettled ??= new CountersignError(refusal.code, refusal.message)
-      return
-    }
+    if (refusal?.effect === 'open' && (refusal.code === 'call-running' || site.superseded))
+      return this.#unsettle(refusal)
     // If a history contains one approval request twice, one of them is forged.
     if (this.#asked.has(request.approval.id))
       return this.#settle(site, failed('cancelled', 'the approval is not valid', 'approval-tampered'))
@@ -228,6 +229,10 @@ class Progress {
       if (this.scope.stop.aborted) throw error
       this.#fail(error)
     })
+  }
+
+  #unsettle({ code, message }: Refusal): void {
+    this.#unsettled ??= new CountersignError(code, message)
   }
 
   #fail(error: unknown): void {

@@ -314,8 +314,9 @@ test('T19, T20: a run posted again is joined, a second run of the thread gets 40
   expect((await post(agent, input([user('u2', 'Me too')]))).status).toBe(200)
 })
 
-test('T19 a run posted again is joined also if the run log takes seconds to begin its record', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+/** A run whose record is not begun before `gate` opens, and that is posted again. Time is the test's. */
+async function postedAgain() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const log = memoryRunLog()
   const gate = deferred()
@@ -337,12 +338,36 @@ test('T19 a run posted again is joined also if the run log takes seconds to begi
   const again = post(agent, body)
   // Each of the two looks before it starts, and the second one again because it was refused.
   while (looks < 3) await new Promise((resolve) => setImmediate(resolve))
+  return { agent, gate, first, again }
+}
+
+test('T19 a run posted again is joined also if the run log takes seconds to begin its record', async () => {
+  const { gate, first, again } = await postedAgain()
   await vi.advanceTimersByTimeAsync(8000)
   gate.resolve()
   await vi.advanceTimersByTimeAsync(1000)
   const response = await again
   expect(response.status).toBe(200)
   expect((await response.text()).replace(': rejoined\n\n', '')).toBe(await first)
+})
+
+test('a request waits no longer for a busy thread or a run log because the clock is set back', async () => {
+  const { agent, gate, first, again } = await postedAgain()
+  const hold = vi.spyOn(agent.threads ?? memoryThreads(), 'hold')
+  const other = post(agent, input([user('u2', 'Me too')]))
+  while (hold.mock.calls.length < 1) await new Promise((resolve) => setImmediate(resolve))
+  const waiting = new Set([again, other])
+  for (const one of waiting) void one.finally(() => waiting.delete(one))
+  await vi.advanceTimersByTimeAsync(500)
+  vi.setSystemTime(Date.now() - 3_600_000)
+  for (let second = 0; second < 60 && waiting.size > 0; second++) {
+    await vi.advanceTimersByTimeAsync(1000)
+    await passMacrotasks(20)
+  }
+  expect(waiting.size).toBe(0)
+  expect([(await again).status, (await other).status]).toEqual([409, 409])
+  gate.resolve()
+  await first
 })
 
 test('m2 another message under the id of a known run is refused, while that is open and afterwards, and can be sent with another id', async () => {
