@@ -17,11 +17,20 @@ import { call, end, said } from './model-events.js'
 
 // Pages of the AI SDK's own client that would keep an approval or a result to themselves, without an error.
 
+interface OpenOptions {
+  /** Whether the server keeps the conversation. Default: true. */
+  readonly keeps?: boolean
+  /** Whether a page sends its last message alone. Default: false. */
+  readonly sendsLast?: boolean
+}
+
 /** `replies`: what the model says, by the number of messages of the user and of its own replies to the last one. */
 function open(
   replies: (users: number, replied: number) => readonly ModelEvent[] | Promise<readonly ModelEvent[]>,
+  { keeps = true, sendsLast = false }: OpenOptions = {},
 ) {
   const ran: string[] = []
+  let modelCalls = 0
   const shared = { description: 'Sends.', input: z.object({ to: z.string() }), needsApproval: true }
   const threads = memoryThreads()
   const append = threads.append
@@ -33,6 +42,7 @@ function open(
   }
   const agent = createAgent({
     model: scriptedModel(async function* ({ messages }) {
+      modelCalls++
       const last = messages.findLastIndex(({ role }) => role === 'user')
       const users = messages.filter(({ role }) => role === 'user').length
       yield* await replies(users, messages.slice(last).filter(({ role }) => role === 'assistant').length)
@@ -49,12 +59,12 @@ function open(
       }),
       toolDefinition({ ...shared, name: 'show' }).client(() => null),
     ],
-    threads,
+    ...(keeps && { threads }),
     approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
   })
   const context = { subject: 'ada' }
   let requests = 0
-  let lost = false
+  let chunks: number | undefined
   let isGone = false
   let isLeft = false
   const fetch: typeof globalThis.fetch = async (url, init) => {
@@ -75,14 +85,13 @@ function open(
     }
     const request = new Request(new URL(String(url), 'http://localhost/'), init)
     const response = await handleAiSdkChat(agent, request, { context, goOnFor: 10_000 })
-    if (!lost) return response
-    lost = false
+    if (chunks === undefined) return response
+    let left = chunks
+    chunks = undefined
     const reader = response.body?.getReader()
-    let sent = false
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        const { value } = (sent ? undefined : await reader?.read()) ?? {}
-        sent = true
+        const { value } = (left-- > 0 ? await reader?.read() : undefined) ?? {}
         if (value) controller.enqueue(value)
         else controller.error(new TypeError('cut'))
       },
@@ -93,7 +102,15 @@ function open(
     const chat: PlainChat = new PlainChat({
       id: 't',
       messages,
-      transport: new DefaultChatTransport({ api: 'http://localhost/api/chat', fetch }),
+      transport: new DefaultChatTransport({
+        api: 'http://localhost/api/chat',
+        fetch,
+        ...(sendsLast && {
+          prepareSendMessagesRequest: ({ messages, ...request }) => ({
+            body: { ...request, messages: messages.slice(-1) },
+          }),
+        }),
+      }),
       sendAutomaticallyWhen,
       onToolCall({ toolCall: { toolName, toolCallId } }) {
         if (toolName !== 'show') return
@@ -109,9 +126,11 @@ function open(
     page,
     load,
     ran,
-    /** The next response breaks off behind its first chunk. */
-    breakOff: () => {
-      lost = true
+    /** How often the model was called. */
+    modelCalls: () => modelCalls,
+    /** The next response breaks off behind its first chunk, or before it. */
+    breakOff: (behind = 1) => {
+      chunks = behind
     },
     /** The page of the next request leaves as soon as its message is stored. */
     leave: () => {
@@ -335,4 +354,73 @@ test('a message whose request broke off before it ended the open requests is not
   await chat.sendMessage()
   expect([chat.status, callsOf(chat).length]).toEqual(['error', 1])
   expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
+})
+
+test.each(['the message', 'all of its reply', 'all but the first chunk of its reply'])(
+  'where the server keeps no conversation and %s was lost, an answer to the reply before is carried out once, and no model is called for what the page cannot show',
+  async (what) => {
+    const { page, lose, breakOff, modelCalls } = open(asking, { keeps: false })
+    const chat = page()
+    await chat.sendMessage({ text: 'one' })
+    if (what === 'the message') lose()
+    else breakOff(what === 'all of its reply' ? 0 : 1)
+    await chat.sendMessage({ text: 'two' })
+    const calls = what === 'the message' ? 1 : 2
+    await expect.poll(modelCalls).toBe(calls)
+    await answer(chat, 'ann', true)
+    for (let retries = 0; retries < 3; retries++) await chat.sendMessage()
+    expect([chat.status, chat.error?.message, modelCalls()]).toEqual([
+      'error',
+      'Only answers to an earlier reply were carried out, and the last message got no reply. Send a new message.',
+      calls,
+    ])
+    // the message that arrived has cancelled the request
+    expect(callsOf(chat)).toEqual([`ann output-${what === 'the message' ? 'available' : 'error'}`])
+    await chat.sendMessage({ text: 'three' })
+    expect([chat.status, callsOf(chat).at(-1)]).toEqual(['ready', 'eve approval-requested'])
+  },
+)
+
+test('a page that sends its last message alone gets the rest of a reply that broke off', async () => {
+  const { page, breakOff, ran } = open(asking, { sendsLast: true })
+  const chat = page()
+  breakOff()
+  await chat.sendMessage({ text: 'one' })
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['ready', ['ann approval-requested']])
+  await answer(chat, 'ann', true)
+  expect([callsOf(chat), ran]).toEqual([['ann output-available'], ['ann']])
+})
+
+test('such a page is told to load the conversation once another page has gone on', async () => {
+  const { page, load } = open(asking, { sendsLast: true })
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  await page(await load()).sendMessage({ text: 'two' })
+  await answer(chat, 'ann', true)
+  expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-error']])
+})
+
+test('a message that is sent again because no chunk of its reply came is no edit: the page gets the reply that is stored', async () => {
+  const { page, breakOff, load, ran } = open(asking)
+  const chat = page()
+  breakOff(0)
+  await chat.sendMessage({ text: 'one' })
+  await expect.poll(async () => callsOf({ messages: await load() })).toEqual(['ann approval-requested'])
+  const other = page(await load())
+  await answer(other, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat), ran]).toEqual(['ready', ['ann output-available'], ['ann']])
+})
+
+test('nor does it take away what another page has said meanwhile', async () => {
+  const { page, breakOff, load } = open(asking)
+  const chat = page()
+  breakOff(0)
+  await chat.sendMessage({ text: 'one' })
+  await expect.poll(async () => callsOf({ messages: await load() })).toEqual(['ann approval-requested'])
+  await page(await load()).sendMessage({ text: 'two' })
+  await chat.sendMessage()
+  expect(chat.status).toBe('error')
+  expect(callsOf({ messages: await load() })).toEqual(['ann output-denied', 'bob approval-requested'])
 })

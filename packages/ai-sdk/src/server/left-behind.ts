@@ -14,14 +14,14 @@ export interface LeftBehind {
 
 /** Which part of its page a request continues. */
 export interface Place {
-  /** The id of the user message that the continued reply answers. Undefined if the page sends only its last message. */
+  /** The id of the user message that the continued reply answers. */
   readonly asked?: string | undefined
   /** The id of the last user message. */
   readonly said?: string | undefined
   /** The page's last message, if it is a reply other than the continued one. */
   readonly later: AiSdkMessage | undefined
   readonly isReplyLast: boolean
-  /** Whether the page ends with a user message that is not stored. */
+  /** Whether the page ends with a user message that is not stored, or that replaces a stored one or its reply. */
   readonly hasNew?: boolean
 }
 

@@ -25,6 +25,7 @@ import {
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
 import { answersOf, historyOf } from './history.js'
 import type { Place } from './left-behind.js'
+import { repliedTo } from './thread.js'
 
 /** A parsed chat request of an AI SDK client. */
 export interface AiSdkRequest {
@@ -102,9 +103,12 @@ function placeOf(messages: readonly AiSdkMessage[], continued: AiSdkMessage | un
   const last = messages.at(-1)
   const isReplyLast = last?.role === 'assistant'
   const lastSaid = (of: readonly AiSdkMessage[]) => of.findLast(({ role }) => role === 'user')?.id
-  const asked = continued && lastSaid(messages.slice(0, messages.indexOf(continued)))
+  // A page may send its last message alone.
+  const asked =
+    continued && (lastSaid(messages.slice(0, messages.indexOf(continued))) ?? repliedTo(continued))
+  const said = lastSaid(messages) ?? (isReplyLast ? repliedTo(last) : undefined)
   const later = isReplyLast && last !== continued ? last : undefined
-  return { asked, said: lastSaid(messages), later, isReplyLast }
+  return { asked, said, later, isReplyLast }
 }
 
 function replacing({ trigger, messageId }: Readonly<Record<string, unknown>>, last: AiSdkMessage) {
@@ -134,25 +138,26 @@ export async function inputFor(
   const thread = await readThread(threads, { owner: context?.subject ?? null, threadId })
   const stored = thread?.messages ?? []
   if (resume.length > 0) checkShown(messages, stored)
-  const versionOf = (of: Message | undefined) => of && stored.find((message) => isVersion(message, of.id))
-  // With another text, the page shows another version.
-  const storedId = (of: Message | undefined) => {
-    const version = versionOf(of)
-    return version && sameJson(version.content, of?.content) ? version.id : of?.id
-  }
   const last = messages.findLast(({ role }) => role === 'user')
-  const id = versionOf(last)?.id
-  const here = {
-    ...place,
-    asked: storedId(messages.find((message) => message.id === place.asked)),
-    said: storedId(last),
-    hasNew: id === undefined && !place.isReplyLast,
+  const versionOf = (of: Message | undefined) => of && stored.find((message) => isVersion(message, of.id))
+  const isSame = (of: Message | undefined) => sameJson(versionOf(of)?.content, of?.content)
+  // With another text, the page shows another version.
+  const storedId = (id: string | undefined) => {
+    const shown = messages.find((message) => message.id === id)
+    return shown && isSame(shown) ? versionOf(shown)?.id : id
   }
-  if (!replaces || !last || id === undefined) return { input: { ...input, messages: added }, place: here }
+  const said = storedId(place.said)
+  const id = versionOf(last)?.id
+  const hasNew = id === undefined && !place.isReplyLast
+  // The SDK repeats a request that failed as if its message were edited.
+  if (!replaces || !last || id === undefined || (replaces === 'edit' && isSame(last))) {
+    const asked = continued ? storedId(place.asked) : said
+    return { input: { ...input, messages: added }, place: { ...place, asked, said, hasNew } }
+  }
   const own = added.filter(({ role }) => role !== 'user')
   const edited = replaces === 'edit' ? [...own, { ...last, id: randomId('msg_') }] : own
   const forwardedProps = { countersign: { [replaces]: id } }
-  return { input: { ...input, messages: edited, forwardedProps }, place: here }
+  return { input: { ...input, messages: edited, forwardedProps }, place: { ...place, said, hasNew: true } }
 }
 
 function isVersion({ id, role, metadata }: Message, of: string): boolean {

@@ -65,18 +65,22 @@ export async function handleAiSdkChat(
     const { continued } = asked
     const { input, place } = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
     const lacked = (stored: readonly Message[]) => {
-      const left = asked.replaces || place.hasNew ? undefined : leftBehind(continued, place, stored)
+      const left = place.hasNew ? undefined : leftBehind(continued, place, stored)
       if (left) throw new Overtaken(left)
       return lackedBy(continued, place.said, stored)
     }
-    const run = await startRun(agent, input, options, request.signal, { lacked })
+    const isElsewhere =
+      continued !== undefined && !(place.isReplyLast && (agent.threads || place.later === undefined))
+    // Without threads, a reply that the page can't show would be lost.
+    const maxSteps = isElsewhere && !agent.threads ? 0 : undefined
+    const run = await startRun(agent, input, options, request.signal, { lacked, maxSteps })
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
     const step = run.again.find((message) => !run.messages.includes(message))?.id
     const own = { continued, keepAlive, messageId, runId, before: run.again, step }
-    const isElsewhere = continued !== undefined && !place.isReplyLast
-    return toResponse(eventsOf(run.events, isElsewhere ? onlyResults : undefined), own, request)
+    const select = isElsewhere ? onlyResults(agent.threads ? OVERTAKEN : ONLY_CARRIED_OUT) : undefined
+    return toResponse(eventsOf(run.events, select), own, request)
   } catch (error) {
     if (error instanceof Overtaken) {
       const { left } = error
@@ -88,6 +92,8 @@ export async function handleAiSdkChat(
 }
 
 const OVERTAKEN = 'The conversation has messages that this page goes on without. Load it again.'
+const ONLY_CARRIED_OUT =
+  'Only answers to an earlier reply were carried out, and the last message got no reply. Send a new message.'
 
 /** Leaves the start of a run that must not begin. */
 class Overtaken extends CountersignError {
@@ -108,13 +114,15 @@ async function* eventsLeft({ isUpToDate }: LeftBehind): AsyncGenerator<AGUIEvent
  * Selects from a run that answers the last message of the page, while the request names the reply before it. The SDK would put everything
  * into that earlier reply, and would not send answers that are given there.
  */
-function onlyResults(event: AGUIEvent): AGUIEvent | undefined {
-  if (event.type === 'RUN_FINISHED') return { type: 'RUN_ERROR', message: OVERTAKEN }
-  const isKept =
-    event.type === 'TOOL_CALL_RESULT' ||
-    event.type === 'RUN_ERROR' ||
-    (event.type === 'CUSTOM' && event.name === 'approval-refused')
-  return isKept ? event : undefined
+function onlyResults(ending: string): (event: AGUIEvent) => AGUIEvent | undefined {
+  return (event) => {
+    if (event.type === 'RUN_FINISHED') return { type: 'RUN_ERROR', message: ending }
+    const isKept =
+      event.type === 'TOOL_CALL_RESULT' ||
+      event.type === 'RUN_ERROR' ||
+      (event.type === 'CUSTOM' && event.name === 'approval-refused')
+    return isKept ? event : undefined
+  }
 }
 
 /** The logged events of a run, one by one. */

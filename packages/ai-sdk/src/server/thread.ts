@@ -30,6 +30,11 @@ export function replyId(messages: readonly Pick<Message, 'id' | 'role'>[]): stri
   return `reply_${messages.findLast(({ role }) => role === 'user')?.id ?? ''}`
 }
 
+/** The id of the user message that this message replies to. */
+export function repliedTo({ id }: AiSdkMessage): string | undefined {
+  return id.startsWith('reply_') ? id.slice('reply_'.length) : undefined
+}
+
 /**
  * What a page lacks of a stored reply because a response was lost: results of calls that still wait on the page, and everything behind what it
  * shows. If it can't be told how far that is, only the calls that are open. `asked`: the id of the user message that the reply answers.

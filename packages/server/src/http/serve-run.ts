@@ -26,6 +26,8 @@ interface ServeOptions {
   readonly thread: OpenThread | undefined
   /** Stops the run now, whatever `goOnFor` is. */
   readonly stopped: AbortSignal | undefined
+  /** How often the model may be called. Default: the agent's. */
+  readonly maxSteps: number | undefined
 }
 
 /** A run as transports send it. */
@@ -42,7 +44,7 @@ interface ServedRun {
  * @throws CountersignError `invalid-option` if `context.subject` is invalid.
  */
 export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptions): ServedRun {
-  const { context, holder, goOnFor, held, thread, stopped } = options
+  const { context, holder, goOnFor, held, thread, stopped, maxSteps } = options
   const key = holder && runKey(holder, input.threadId, input.runId)
   const reserve = (size: number) => takeEarlyAnswer(ownerOf(holder), size, agent.limits)?.release
   const isOpen = options.live && key !== undefined
@@ -58,7 +60,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     deliver = resolve
   })
   const hold = holdResults(held, agent.limits)
-  const known = { context, disconnected: stopping.signal, thread, delivered, hold }
+  const known = { context, disconnected: stopping.signal, thread, delivered, hold, maxSteps }
   const run = agent.run(input, { ...known, answers })
   let began = false
   const write = async ({ emit, gone }: Outlet<readonly LoggedEvent[]>) => {

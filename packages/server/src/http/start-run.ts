@@ -29,6 +29,8 @@ interface Connection {
   readonly stopped?: AbortSignal | undefined
   /** Which stored messages its reader is sent first, because it lacks them: they count twice. */
   readonly lacked?: ((messages: readonly Message[]) => readonly Message[]) | undefined
+  /** How often the model may be called. Default: the agent's. */
+  readonly maxSteps?: number | undefined
 }
 
 /**
@@ -42,7 +44,7 @@ export async function startRun(
   given: RunAgentInput,
   { context, prepare, live = false, goOnFor = 0, waitUntil }: ChatOptions,
   gone: AbortSignal,
-  { holder = subjectOf(context), stopped, lacked = () => [] }: Connection = {},
+  { holder = subjectOf(context), stopped, lacked = () => [], maxSteps }: Connection = {},
 ): Promise<StartedRun> {
   let held = takeRun(ownerOf(holder), agent.limits, given)
   const left = abortLater(gone, goOnFor)
@@ -61,7 +63,7 @@ export async function startRun(
     thread = await agent.openThread(input, context, anySignal([left.signal, opening.signal])).finally(opened)
     const again = thread ? lacked(thread.messages) : []
     if (thread) holdMore(held, bytesHeldBy(thread.messages) + bytesHeldBy(again), agent.limits)
-    const served = serveRun(agent, input, { context, holder, live, goOnFor, held, thread, stopped })
+    const served = serveRun(agent, input, { context, holder, live, goOnFor, held, thread, stopped, maxSteps })
     notify(
       () => waitUntil?.(served.delivered),
       (error) => agent.warn('waitUntil failed: the platform may end the run with its response.', error),
