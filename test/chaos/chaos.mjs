@@ -1,5 +1,5 @@
 // Approves calls on two servers that are killed (kill -9) again and again, over connections that break, and counts from the tools' own
-// log what became of them; ends with 1 where a call ran twice, was lost, or fewer than 80 % were completed. With the ledger `stateless`,
+// log what became of them; ends with 1 where a call ran twice, was lost, or fewer than half were completed. With the ledger `stateless`,
 // which remembers nothing, calls do run twice: the count can fail.
 //   npm run chaos [-- --calls N --ledger file|redis|sqlite|postgres|stateless --seed S]
 import { mkdtemp, rm } from 'node:fs/promises'

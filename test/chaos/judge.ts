@@ -33,7 +33,7 @@ export function judge(calls: number, ended: readonly EndedCall[], log: readonly 
       .map(({ key }) => `${key} ran, and nobody approved it`),
     ...ended.flatMap((call) => contradictions(call, known)),
     ...(ended.length === calls ? [] : [`${calls} calls were to be approved, ${ended.length} were`]),
-    ...(completed >= calls * 0.8 ? [] : [`only ${completed} of ${calls} calls were completed`]),
+    ...(completed >= calls / 2 ? [] : [`only ${completed} of ${calls} calls were completed`]),
   ]
   return {
     completed,

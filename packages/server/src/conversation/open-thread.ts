@@ -2,6 +2,7 @@ import {
   type AGUIEvent,
   asString,
   CountersignError,
+  getCountersignMetadata,
   isCountersignError,
   isRecord,
   type Message,
@@ -31,6 +32,8 @@ export interface OpenThread {
   readonly isPageBehind: boolean
   /** Whether the request brings nothing, and another page has gone on: the model is not called behind its last reply. */
   readonly isAnswered: boolean
+  /** Whether the last stored reply was cut off. It is continued, even if the request brings nothing. */
+  readonly isCut: boolean
   /** Aborted when the run must stop: another run has taken over, or the store failed. `reason` is the error. */
   readonly lost: AbortSignal
   /** What the run uses: the run adds to it, and it is stored with what the run stores. */
@@ -137,8 +140,8 @@ export async function openThread(
     return {
       messages,
       hasNews,
-      // A reply that was interrupted is continued.
-      isAnswered: !hasNews && gap.lacksTurn && interrupted.length === 0,
+      isAnswered: !hasNews && gap.lacksTurn,
+      isCut: interrupted.length > 0 || getCountersignMetadata(history.at(-1)?.metadata).cut === true,
       // What was left out of an upload must go from the page as well.
       isPageBehind: isUpload || isRestored || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,

@@ -124,7 +124,7 @@ export async function driveRun(
       emit: recorded(counted(emit, options.hold), thread),
       ...{ report, usage, observer, stop },
     })
-    return runPipeline(scope, { ...input, messages }, thread?.isAnswered === true)
+    return runPipeline(scope, { ...input, messages }, thread)
   }
   // Each hook is left in a way of its own; one whose caller has none ends the run as the stop does.
   const stopped = (error: unknown): AGUIEvent => {
@@ -251,7 +251,11 @@ function openScope(
 }
 
 /** Continues the conversation; returns its last event. */
-async function runPipeline(scope: RunScope, input: RunInput, isAnswered: boolean): Promise<AGUIEvent> {
+async function runPipeline(
+  scope: RunScope,
+  input: RunInput,
+  thread: Pick<OpenThread, 'isAnswered' | 'isCut'> | undefined,
+): Promise<AGUIEvent> {
   const history = dropSystemMessages(scope, input.messages)
   const resumed = await resumeConversation(scope, history, input.resume ?? [])
   if (resumed.error !== undefined) throw resumed.error
@@ -262,7 +266,8 @@ async function runPipeline(scope: RunScope, input: RunInput, isAnswered: boolean
   if (waits(waiting)) return finishedEvent(scope, 'tool_calls', waiting)
   if (resumed.unsettled !== undefined) throw resumed.unsettled
   if (scope.settings.maxSteps === 0) return finishedEvent(scope, 'max_steps', waiting)
-  if ((resumed.hadNoEffect || isAnswered) && isAtRest(resumed.messages))
+  const bringsNothing = resumed.hadNoEffect || thread?.isAnswered
+  if (bringsNothing && !thread?.isCut && isAtRest(resumed.messages))
     return finishedEvent(scope, 'nothing-to-do', waiting)
   return loop(scope, resumed)
 }

@@ -44,6 +44,16 @@ function machines() {
       return `seen ${at}`
     },
   })
+  const send = tool({
+    name: 'send',
+    description: 'Sends something.',
+    input: z.object({}),
+    needsApproval: true,
+    execute: () => {
+      ran.push('send')
+      return 'sent'
+    },
+  })
   /** `loses`: whether a change is lost after it was acknowledged, as when a database fails over. */
   function start(say: Say, loses: (change: ThreadChange) => boolean = () => false) {
     let isDead = false
@@ -73,7 +83,7 @@ function machines() {
     }
     const agent = createAgent({
       model,
-      tools: [look],
+      tools: [look, send],
       threads: store,
       runLog,
       approvals: { secret, ledger },
@@ -358,3 +368,38 @@ async function killed(changes: readonly ThreadChange[], events: readonly string[
     }),
   )
 }
+
+/** The answer to the request in the events of a run, as its page sends it. */
+function yesTo(events: string) {
+  const finished = events.split('\n\n').findLast((event) => event.includes('RUN_FINISHED')) ?? ''
+  const { outcome } = JSON.parse(finished.slice(finished.indexOf('{')))
+  const { id, metadata } = outcome.interrupts[0]
+  return [{ interruptId: id, status: 'resolved', payload: { approved: true }, metadata }]
+}
+
+test.each(['recover() has ended the run of', 'nothing has ended the run of'])(
+  'an answer that is sent again after %s a process that was killed in its reply gets all of the reply',
+  async (what) => {
+    const { start, shown, ran } = machines()
+    const asks = start(() => [{ type: 'tool-call', id: 'c1', name: 'send', arguments: '{}' }])
+    const asked = await (await asks.post({ runId: 'r1', messages: [user('u1')] })).text()
+    const resume = yesTo(asked)
+    await start(() => cutOff(delta('It is '))).dieAfter('It is', { runId: 'r2', resume })
+    const { agent, post } = start(() => [delta('It is sent.')])
+    if (what.startsWith('recover')) expect(await agent.recover()).toBe(1)
+    await (await post({ runId: 'r3', resume })).text()
+    expect((await shown()).flatMap(({ parts }) => parts).join(' ')).toMatch(/It is sent\.$/)
+    expect(ran).toEqual(['send'])
+  },
+)
+
+test('a page that lacks what was said behind its last message gets all of a reply that was cut off', async () => {
+  const { start, shown } = machines()
+  await (await start(() => [delta('Hello.')]).post({ runId: 'r1', messages: [user('u1')] })).text()
+  const second = { runId: 'r2', messages: [user('u2')] }
+  await start(() => cutOff(delta('It is '))).dieAfter('It is', second)
+  const { agent, post } = start(() => [delta('It is late.')])
+  expect(await agent.recover()).toBe(1)
+  await (await post({ runId: 'r3', messages: [user('u1')] })).text()
+  expect((await shown()).flatMap(({ parts }) => parts).join(' ')).toMatch(/It is late\.$/)
+})
