@@ -498,7 +498,7 @@ export const checks = {
   },
   'a turn that is due': never(
     server('run/run.ts'),
-    '(resumed.hadNoEffect || isAnswered) && isAtRest(resumed.messages)',
+    'bringsNothing && !thread?.isCut && isAtRest(resumed.messages)',
   ),
 
   // what a tool throws

@@ -249,6 +249,6 @@ export const mutants = [
   {
     name: 'a late answer starts a turn of the model',
     by: 'an answer comes late',
-    edits: [swap(server('run/run.ts'), '(resumed.hadNoEffect || isAnswered) && ', 'false && ')],
+    edits: [swap(server('run/run.ts'), 'bringsNothing && ', 'false && ')],
   },
 ]
