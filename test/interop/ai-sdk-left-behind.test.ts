@@ -424,3 +424,15 @@ test('nor does it take away what another page has said meanwhile', async () => {
   expect(chat.status).toBe('error')
   expect(callsOf({ messages: await load() })).toEqual(['ann output-denied', 'bob approval-requested'])
 })
+
+test('nor does an edited message that is sent again bring back what it had replaced', async () => {
+  const { page, breakOff, load } = open((users, replied) => asking(users, replied))
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  breakOff(0)
+  await chat.sendMessage({ text: 'uno', messageId: chat.messages[0]?.id ?? '' })
+  await expect.poll(async () => JSON.stringify(await load())).toContain('uno')
+  await chat.sendMessage()
+  expect(JSON.stringify(await load())).toContain('uno')
+  expect([chat.status, callsOf(chat)]).toEqual(['ready', callsOf({ messages: await load() })])
+})

@@ -149,12 +149,14 @@ export async function inputFor(
   const said = storedId(place.said)
   const id = versionOf(last)?.id
   const hasNew = id === undefined && !place.isReplyLast
+  const own = added.filter(({ role }) => role !== 'user')
   // The SDK repeats a request that failed as if its message were edited.
   if (!replaces || !last || id === undefined || (replaces === 'edit' && isSame(last))) {
     const asked = continued ? storedId(place.asked) : said
-    return { input: { ...input, messages: added }, place: { ...place, asked, said, hasNew } }
+    // A stored version may have another id than the page's message.
+    const news = id !== undefined && isSame(last) ? own : added
+    return { input: { ...input, messages: news }, place: { ...place, asked, said, hasNew } }
   }
-  const own = added.filter(({ role }) => role !== 'user')
   const edited = replaces === 'edit' ? [...own, { ...last, id: randomId('msg_') }] : own
   const forwardedProps = { countersign: { [replaces]: id } }
   return { input: { ...input, messages: edited, forwardedProps }, place: { ...place, said, hasNew: true } }
