@@ -55,12 +55,6 @@ export interface OpenThread {
   close(): Promise<void>
 }
 
-/** What only this package knows of it. */
-export interface HeldThread extends OpenThread {
-  /** What is stored by now. */
-  version(): number
-}
-
 /** What the records of approvals say about the calls of a thread. */
 interface ThreadCalls {
   readonly closeCalls: CloseCalls
@@ -87,7 +81,7 @@ export async function openThread(
   context: RunContext,
   { closeCalls, withEdits, stop }: ThreadCalls,
   abandoned?: string,
-): Promise<HeldThread> {
+): Promise<OpenThread> {
   const key: ThreadKey = { owner: context.subject ?? null, threadId }
   const run = { runId, holder: globalThis.crypto.randomUUID() }
   const { leaseMs } = settings.approvals
@@ -135,7 +129,7 @@ export async function openThread(
         ...(thread === undefined && { title: titleOf(messages) }),
       })
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
-    const recorder = new Recorder(settings, writer, leaseMs, messages, usedBefore)
+    const recorder = new Recorder(settings, writer, leaseMs, messages, usedBefore, abandoned !== undefined)
     const hasNews = added.length > 0 || page.regenerate !== undefined
     return {
       messages,
@@ -149,7 +143,6 @@ export async function openThread(
       newId,
       take: (event) => recorder.take(event),
       close: () => recorder.close(),
-      version: () => writer.version,
     }
   } catch (error) {
     await leaveThread(threads, key, run, interrupted).catch(() => {})

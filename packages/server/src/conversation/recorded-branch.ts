@@ -1,5 +1,6 @@
 import {
   type AGUIEvent,
+  getCountersignMetadata,
   isRecord,
   type Message,
   StreamProcessor,
@@ -17,6 +18,13 @@ interface BranchChange {
   readonly head: string | null
   /** Call it once they are stored. */
   commit(): void
+}
+
+interface ChangeOptions {
+  /** Without new data parts. */
+  readonly withoutParts?: boolean
+  /** With a mark on the last message, so that a page which loads it can say that the reply was cut off, and offer to continue. */
+  readonly isCut?: boolean
 }
 
 interface Stored {
@@ -96,8 +104,8 @@ export class RecordedBranch {
     this.#end.dispatch({ type: 'answer-sent', approvalId: before.id })
   }
 
-  /** What has changed since it was stored. `withoutParts`: without new data parts. */
-  change(withoutParts = false): BranchChange {
+  /** What has changed since it was stored. */
+  change({ withoutParts = false, isCut = false }: ChangeOptions = {}): BranchChange {
     const parts = [...this.#changedParts.values()]
     const messages: StoredMessage[] = []
     const places: (readonly [UIMessage, Place])[] = []
@@ -127,8 +135,26 @@ export class RecordedBranch {
       for (const { id, parent, message } of messages) this.#stored.set(id, { parent, text: message })
       for (const [message, place] of places) this.#places.set(message, place)
     }
-    return { messages: [...parts, ...messages], head: last, commit }
+    const changed = [...parts, ...messages]
+    return { messages: isCut ? this.#withMark(changed, last) : changed, head: last, commit }
   }
+
+  #withMark(changed: readonly StoredMessage[], head: string | null): readonly StoredMessage[] {
+    if (head === null) return changed
+    const { parent, text } = this.#stored.get(head) ?? {}
+    const kept = parent === undefined || text === undefined ? undefined : { id: head, parent, message: text }
+    const last = changed.find(({ id }) => id === head) ?? kept
+    const marked = last && markedAsCut(last)
+    return marked ? [...changed.filter(({ id }) => id !== head), marked] : changed
+  }
+}
+
+/** Undefined if the conversation waits for its user: it was not cut off. */
+function markedAsCut(last: StoredMessage): StoredMessage | undefined {
+  const message: Message = JSON.parse(last.message)
+  if (message.role === 'assistant' && (message.toolCalls ?? []).length > 0) return undefined
+  const countersign = { ...getCountersignMetadata(message.metadata), cut: true }
+  return { ...last, message: JSON.stringify({ ...message, metadata: { ...message.metadata, countersign } }) }
 }
 
 /** The index of the last user message with no call before it that is open, or whose result comes behind it. */

@@ -24,6 +24,8 @@ export class Recorder {
     messages: readonly Message[],
     /** Of earlier runs with the same id. */
     private readonly usedBefore: readonly TokenUsage[],
+    /** Whether it records the end of a run whose process has died. */
+    private readonly isRecovery: boolean,
   ) {
     this.#branch = new RecordedBranch(messages)
     this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
@@ -77,9 +79,10 @@ export class Recorder {
     return this.#saving
   }
 
-  async #store(release: boolean, withoutParts = false): Promise<void> {
+  /** `isCut`: with the mark of a reply that was cut off. It comes with the release, so that no page sees a free thread without it. */
+  async #store(release: boolean, withoutParts = false, isCut = release && this.isRecovery): Promise<void> {
     if (this.lost.aborted) return
-    const { messages, head, commit } = this.#branch.change(withoutParts)
+    const { messages, head, commit } = this.#branch.change({ withoutParts, isCut })
     const isChanged = messages.length > 0
     if (!isChanged && !release) return
     const { length } = this.usage
@@ -88,7 +91,12 @@ export class Recorder {
     if (!isChanged && usage === undefined) return this.writer.release()
     // No call runs whose result could not be stored. What has happened already is stored nevertheless.
     const spare = release ? 0 : this.#branch.openCalls
-    await this.writer.append({ ...(isChanged && { messages, head, spare }), usage, release })
+    try {
+      await this.writer.append({ ...(isChanged && { messages, head, spare }), usage, release })
+    } catch (error) {
+      if (isCut && isFull(error)) return this.#store(release, withoutParts, false)
+      throw error
+    }
     this.#stored = length
     commit()
   }

@@ -277,7 +277,6 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
         const thread = await outside((stop) => openRunThread(settings, input, context, stop, abandoned))
         // Without the model: the run only closes calls.
         await agent.generate(input, { context, thread, maxSteps: 0 })
-        return thread?.version() ?? 0
       }
       return recoverThreads(threads, limit, close, settings.warn)
     },

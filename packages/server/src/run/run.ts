@@ -17,7 +17,7 @@ import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
 import { readHistory, withEdits } from '../answers/records.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
-import { type HeldThread, type OpenThread, openThread } from '../conversation/open-thread.js'
+import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { isLeft } from '../encoding/hooks.js'
 import { type NewId, newIds } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
@@ -165,7 +165,7 @@ export async function openRunThread(
   context: RunContext | undefined,
   stop: AbortSignal,
   abandoned?: string,
-): Promise<HeldThread | undefined> {
+): Promise<OpenThread | undefined> {
   const { threads } = settings
   const scope = { settings, owner: context?.subject ?? null, threadId: input.threadId }
   const calls: Parameters<typeof openThread>[4] = {

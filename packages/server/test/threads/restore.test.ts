@@ -403,3 +403,23 @@ test('a page that lacks what was said behind its last message gets all of a repl
   await (await post({ runId: 'r3', messages: [user('u1')] })).text()
   expect((await shown()).flatMap(({ parts }) => parts).join(' ')).toMatch(/It is late\.$/)
 })
+
+test('no page that loads while recover() works sees a reply that was cut off as if it were complete', async () => {
+  const { start, threads } = machines()
+  await start(() => cutOff(delta('Half an answer'))).dieAfter('answer', {
+    runId: 'r1',
+    messages: [user('u1')],
+  })
+  const seen: string[] = []
+  const look = async () => {
+    const { run, messages = [] } = (await threads.load(key)) ?? {}
+    const isMarked = messages.at(-1)?.message.includes('"cut":true')
+    seen.push(run ? 'held' : isMarked ? 'cut off' : 'complete')
+  }
+  const { append, release } = threads
+  threads.append = async (...given) => append(...given).finally(look)
+  threads.release = async (...given) => release(...given).finally(look)
+  expect(await start(() => []).agent.recover()).toBe(1)
+  expect(seen).not.toContain('complete')
+  expect(seen.at(-1)).toBe('cut off')
+})
