@@ -26,8 +26,10 @@ import {
   reclaimRow,
   renewRow,
   sameRecord,
+  shortened,
   splitState,
   stateAt,
+  type UnavailableOutcome,
   unavailable,
 } from './ledger-row.js'
 import {
@@ -163,19 +165,13 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     async complete(ref, holder, outcome) {
       const bounded = await boundOutcome(outcome)
       const isLong =
-        bounded.type === outcome.type &&
-        outcome.type !== 'interrupted' &&
-        outcome.type !== 'handed-out' &&
-        outcomeSize(outcome) > SHORT
-      const trace = store.shortens && isLong ? await unavailable(outcome) : undefined
+        (bounded.type === 'result' || bounded.type === 'error') && outcomeSize(bounded) > MAX_SHORT_BYTES
+      const trace = store.shortens && isLong ? await unavailable(bounded) : undefined
       return step(
         ref,
         NOT_ISSUED,
         ({ state }, now) => completeRow(state, holder, bounded, now),
-        ({ record }, state) =>
-          trace && state.phase === 'done'
-            ? { row: approvalRow(record, state, { ...state, outcome: trace }) }
-            : {},
+        ({ record }, state) => (trace === undefined ? {} : { row: approvalRow(record, state, trace) }),
       )
     },
 
@@ -273,7 +269,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
 const NOT_ISSUED = { status: 'not-issued' } as const
 
 /** Outcomes of at most this many bytes are never dropped to make room. */
-const SHORT = 1024
+const MAX_SHORT_BYTES = 256
 
 /**
  * The key of an owner's revision: a random number that every revocation removes, so that the next one differs. A grant names the
@@ -383,18 +379,36 @@ function isMandate(grant: Grant): grant is MandateGrant {
   return grant.terms !== undefined
 }
 
-export function approvalRow(record: ApprovalRecord, state: ApprovalState, short?: ApprovalState): Row {
+export function approvalRow(record: ApprovalRecord, state: ApprovalState, trace?: UnavailableOutcome): Row {
   const { threadId, toolCallId } = record
-  const texts = splitState(state)
+  const text = JSON.stringify(record)
+  const textsOf = (one: ApprovalState) => {
+    const texts = splitState(one)
+    return { ...texts, reserved: reservedFor({ record, state: one }, text.length, texts.words?.length) }
+  }
+  const whole = textsOf(state)
+  const short = textsOf(shortened(state, trace))
   return {
-    record: JSON.stringify(record),
-    state: texts.state,
-    words: texts.words,
+    record: text,
+    ...whole,
     list: state.phase === 'done' ? undefined : openList(threadId),
     tag: callTag(threadId, toolCallId),
     keptUntil: keptUntil({ record, state }),
-    shortState: short && splitState(short).state,
+    short: short.state === whole.state && short.words === whole.words ? undefined : short,
   }
+}
+
+/**
+ * What an approval may still need: its edits, if they are no longer than the request, and then an outcome. The longest that can't do
+ * without its text is a call that is handed out, with its arguments.
+ */
+function reservedFor({ record, state }: LedgerEntry, size: number, words = 0): number | undefined {
+  // A provider's call that was handed out is claimed once more.
+  const isOver =
+    state.phase === 'done' && (state.outcome.type !== 'handed-out' || record.providerExecuted !== true)
+  if (isOver) return undefined
+  const edits = state.phase === 'issued' && record.edits !== false ? size : words
+  return edits + Math.max(size, edits)
 }
 
 /** If the holder was told that its claim failed, the claim is undone: it must not block the request until its lease ends. */
