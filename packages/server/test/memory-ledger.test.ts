@@ -91,9 +91,7 @@ test('edited arguments for which there is no room change nothing', async () => {
   const ledger = memoryLedger({ maxSize: 2000, maxSizePerOwner: 2000, now: () => 0 })
   await ledger.issue(record('a'))
   const edited = { ...approve, arguments: 'x'.repeat(3000) }
-  await expect(ledger.claim(record('a'), edited, 'h', 1000)).rejects.toMatchObject({
-    code: 'ledger-unavailable',
-  })
+  expect(await ledger.claim(record('a'), edited, 'h', 1000)).toEqual({ status: 'full' })
   expect((await ledger.claim(record('a'), approve, 'h', 1000)).status).toBe('claimed')
 })
 
@@ -177,6 +175,19 @@ test('a denial whose reason was dropped for want of room is no call that ran', a
     outcome: { type: 'denied' },
     late: false,
   })
+})
+
+test('a mandate that can no longer count its uses, because the ledger is full, lets nothing more through', async () => {
+  const ledger = memoryLedger({ maxSize: 10_000, maxSizePerOwner: 10_000, now: () => 0 })
+  await ledger.issue(record('b', { owner: 'bob', edits: false, arguments: 'x'.repeat(4300) }))
+  const tool = { owner: 'alice', threadId: 'thread', toolName: 'pay' }
+  const terms = { label: 'p'.repeat(1100), where: [], tool: 'v1', approvalId: 'a1' }
+  await ledger.grant({ ...tool, scopeKey: 'pay', approved: true, terms, uses: 3 })
+  const call = { ...tool, tool: 'v1', input: {}, since: 0 }
+  const uses = []
+  for (let at = 0; at < 5; at++)
+    uses.push((await ledger.findMandate?.({ ...call, callKey: `${at} ${'k'.repeat(1000)}` }, 'use'))?.approved)
+  expect(uses).toEqual([true, undefined, undefined, undefined, undefined])
 })
 
 test('a long reason is cut', async () => {

@@ -84,7 +84,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     ref: ApprovalRef,
     unknown: Result,
     decide: (entry: LedgerEntry, now: number) => RowStep<Result>,
-    more?: (entry: LedgerEntry, state: ApprovalState) => Pick<Change<Result>, 'row' | 'undo'>,
+    more?: (entry: LedgerEntry, state: ApprovalState) => Pick<Change<Result>, 'row' | 'undo' | 'whenFull'>,
   ): Promise<Result> {
     return store.update(ref.owner, [approvalKey(ref)], ([row], now) => {
       if (row === undefined) return { result: unknown }
@@ -97,11 +97,13 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
 
   /** The current revision of an owner's grants; see {@link REVISION}. */
   function revisionOf(owner: Owner): Promise<number> {
-    return store.update(owner, [REVISION], ([row], now) => {
-      const number = row === undefined ? newRevision() : Number(row.state)
-      if (row !== undefined && row.keptUntil - now > REVISION_MS / 2) return { result: number }
+    return store.update(owner, [REVISION], ([before], now) => {
+      const number = before === undefined ? newRevision() : Number(before.state)
+      if (before !== undefined && before.keptUntil - now > REVISION_MS / 2) return { result: number }
       const state = String(number)
-      return { result: number, row: { record: '', state, keptUntil: now + REVISION_MS, expendable: true } }
+      const row = { record: '', state, keptUntil: now + REVISION_MS, expendable: true }
+      // Without it, no grant follows, but the answer counts.
+      return { result: number, row, whenFull: number }
     })
   }
 
@@ -155,7 +157,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       const revision = leadsToGrant ? await revisionOf(ref.owner) : 0
       const decide = (entry: LedgerEntry, now: number) =>
         claimRow(entry, answer, holder, { now, leaseMs, revision })
-      return step<ClaimResult>(ref, NOT_ISSUED, decide, undoClaim)
+      return step<ClaimResult>(ref, NOT_ISSUED, decide, (...entry) => ({ ...undoClaim(...entry), whenFull: FULL }))
     },
 
     async renew(ref, holder, leaseMs) {

@@ -137,8 +137,9 @@ export class MemoryRows implements RowStore {
     if (before !== undefined) this.#stopYielding(name, before)
     const next = this.#fitted(name, owner, row, before, now)
     if (next === undefined) {
-      if (before !== undefined) this.#mayYield(name, before)
-      // A row that may be dropped at any time may be dropped at once.
+      // A row that may be dropped at any time may be dropped at once. As it was, a mandate would not count its uses.
+      if (row.expendable === true) this.#remove(name)
+      else if (before !== undefined) this.#mayYield(name, before)
       return row.expendable === true
     }
     this.#put(name, next, before)
