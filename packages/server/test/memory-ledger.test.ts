@@ -124,9 +124,15 @@ test.each([0, 1, 20, 26, 27, 200])(
     const reason = 'user moved on'
     const long = '\u0001'.repeat(4096)
     for (const [answer, outcome] of [
-      [{ decision: 'cancel', reason }, { type: 'cancelled', reason }],
+      [
+        { decision: 'cancel', reason },
+        { type: 'cancelled', reason },
+      ],
       [{ decision: 'cancel', reason: long }, { type: 'cancelled' }],
-      [{ decision: 'deny', reason }, { type: 'denied', reason }],
+      [
+        { decision: 'deny', reason },
+        { type: 'denied', reason },
+      ],
       [{ decision: 'deny', reason: long }, { type: 'denied' }],
       [{ decision: 'expire' }, { type: 'cancelled', code: 'approval-expired' }],
       [{ ...approve, reason: long, sentIn: '"'.repeat(256) }, 'claimed'],
@@ -144,7 +150,9 @@ test.each([0, 1, 20, 26, 27, 200])(
   async (left) => {
     const long = { arguments: `"${'"'.repeat(5000)}"` }
     const outcomes = [
-      ...[200, 300, 600, 900, 1100, 5000].map((size) => ({ type: 'result', content: 'r'.repeat(size) }) as const),
+      ...[200, 300, 600, 900, 1100, 5000].map(
+        (size) => ({ type: 'result', content: 'r'.repeat(size) }) as const,
+      ),
       { type: 'denied', reason: 'r'.repeat(3000) },
       { type: 'cancelled', reason: 'r'.repeat(3000), code: 'approval-stale', next: 'approval_2' },
       { type: 'handed-out', ...long },
@@ -153,7 +161,10 @@ test.each([0, 1, 20, 26, 27, 200])(
     for (const [more, answer] of [
       [{}, { ...approve, sentIn: '"'.repeat(256) }],
       [long, approve],
-      [{ arguments: '"first"', token: 'x'.repeat(10_000) }, { ...approve, ...long }],
+      [
+        { arguments: '"first"', token: 'x'.repeat(10_000) },
+        { ...approve, ...long },
+      ],
     ] as const) {
       for (const outcome of outcomes) {
         if (outcome.type === 'handed-out' && more.arguments === undefined) continue
@@ -186,7 +197,9 @@ test('a mandate that can no longer count its uses, because the ledger is full, l
   const call = { ...tool, tool: 'v1', input: {}, since: 0 }
   const uses = []
   for (let at = 0; at < 5; at++)
-    uses.push((await ledger.findMandate?.({ ...call, callKey: `${at} ${'k'.repeat(1000)}` }, 'use'))?.approved)
+    uses.push(
+      (await ledger.findMandate?.({ ...call, callKey: `${at} ${'k'.repeat(1000)}` }, 'use'))?.approved,
+    )
   expect(uses).toEqual([true, undefined, undefined, undefined, undefined])
 })
 

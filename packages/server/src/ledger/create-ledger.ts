@@ -157,7 +157,10 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       const revision = leadsToGrant ? await revisionOf(ref.owner) : 0
       const decide = (entry: LedgerEntry, now: number) =>
         claimRow(entry, answer, holder, { now, leaseMs, revision })
-      return step<ClaimResult>(ref, NOT_ISSUED, decide, (...entry) => ({ ...undoClaim(...entry), whenFull: FULL }))
+      return step<ClaimResult>(ref, NOT_ISSUED, decide, (...entry) => ({
+        ...undoClaim(...entry),
+        whenFull: FULL,
+      }))
     },
 
     async renew(ref, holder, leaseMs) {
@@ -389,14 +392,15 @@ export function approvalRow(record: ApprovalRecord, state: ApprovalState, trace?
     return { ...texts, reserved: reservedFor({ record, state: one }, text.length, texts.words?.length) }
   }
   const whole = textsOf(state)
-  const short = textsOf(shortened(state, trace))
+  const { words, ...short } = textsOf(shortened(state, trace))
+  const isShort = short.state === whole.state && words === whole.words
   return {
     record: text,
     ...whole,
     list: state.phase === 'done' ? undefined : openList(threadId),
     tag: callTag(threadId, toolCallId),
     keptUntil: keptUntil({ record, state }),
-    short: short.state === whole.state && short.words === whole.words ? undefined : short,
+    short: isShort ? undefined : { ...short, ...(words !== whole.words && { words }) },
   }
 }
 
@@ -406,8 +410,7 @@ export function approvalRow(record: ApprovalRecord, state: ApprovalState, trace?
  */
 function reservedFor({ record, state }: LedgerEntry, size: number, words = 0): number | undefined {
   // A provider's call that was handed out is claimed once more.
-  const isOver =
-    state.phase === 'done' && (state.outcome.type !== 'handed-out' || record.providerExecuted !== true)
+  const isOver = state.phase === 'done' && !(state.outcome.type === 'handed-out' && record.providerExecuted)
   if (isOver) return undefined
   const edits = state.phase === 'issued' && record.edits !== false ? size : words
   return edits + Math.max(size, edits)
