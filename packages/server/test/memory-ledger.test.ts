@@ -95,6 +95,8 @@ test('edited arguments for which there is no room change nothing', async () => {
   expect((await ledger.claim(record('a'), approve, 'h', 1000)).status).toBe('claimed')
 })
 
+const mostFilled = new Map<string, number>()
+
 /** A ledger in which a request of Alice's is open, and Bob's could have been at most `left` characters longer. */
 async function almostFull(left: number, more: Partial<ApprovalRecord> = {}) {
   const open = record('a', more)
@@ -104,12 +106,14 @@ async function almostFull(left: number, more: Partial<ApprovalRecord> = {}) {
     const { status } = await ledger.issue(record('b', { owner: 'bob', arguments: 'x'.repeat(size) }))
     return status === 'full' ? undefined : ledger
   }
-  let [fits, tooLong] = [0, 200_000]
-  while (tooLong - fits > 1) {
+  const named = JSON.stringify(more)
+  let [fits, tooLong] = [mostFilled.get(named) ?? 0, 200_000]
+  while (!mostFilled.has(named) && tooLong - fits > 1) {
     const size = Math.floor((fits + tooLong) / 2)
     if ((await filled(size)) === undefined) tooLong = size
     else fits = size
   }
+  mostFilled.set(named, fits)
   const ledger = (await filled(fits - left)) ?? expect.unreachable()
   const outcomeOf = async () => {
     const { state } = (await ledger.lookup(open)) ?? {}
@@ -175,6 +179,16 @@ test.each([0, 1, 20, 26, 27, 200])(
     }
   },
 )
+
+test("a provider's call can be approved, and reported to the provider, in a ledger that is full", async () => {
+  const { ledger, open } = await almostFull(0, { providerExecuted: true, arguments: 'x'.repeat(5000) })
+  expect((await ledger.claim(open, approve, 'h', 1000)).status).toBe('claimed')
+  const handedOut = { type: 'handed-out', arguments: open.arguments } as const
+  expect((await ledger.complete(open, 'h', handedOut)).status).toBe('recorded')
+  await ledger.issue(record('c', { owner: 'carl', arguments: 'x'.repeat(4000), edits: false }))
+  expect((await ledger.reclaim(open, 'h2', 1000)).status).toBe('claimed')
+  expect((await ledger.complete(open, 'h2', { type: 'result', content: '1' })).status).toBe('recorded')
+})
 
 test('a denial whose reason was dropped for want of room is no call that ran', async () => {
   const ledger = memoryLedger({ maxSize: 8000, maxSizePerOwner: 8000, now: () => 0 })
