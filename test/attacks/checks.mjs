@@ -144,8 +144,8 @@ export const checks = {
   issued: [
     {
       file: ledger,
-      find: 'step<ClaimResult>(ref, NOT_ISSUED, decide, undoClaim)',
-      put: "step<ClaimResult>(ref, { status: 'claimed', revision: 0 }, decide, undoClaim)",
+      find: 'step<ClaimResult>(ref, NOT_ISSUED, decide, (',
+      put: "step<ClaimResult>(ref, { status: 'claimed', revision: 0 }, decide, (",
     },
     never(start, '!(await holdsLease(scope, claim))'),
   ],

@@ -17,6 +17,9 @@ return { time[1], time[2], rows }`
  *
  * An entry of a list is the row's name and the size of its record, so that both limits are computed from the list itself: a stored sum
  * would be wrong once a row has expired. After the latest time, the sender has reported a failure, so the write must not happen.
+ *
+ * A change of a row begins with a deletion, unless its words are long: without memory, Redis refuses a script only before its first write,
+ * and never a deletion. So answers fit, and their outcomes.
  */
 const SWAP = `
 local time = redis.call('TIME')
@@ -46,9 +49,10 @@ if ARGV[13] ~= '' and isFull(redis.call('LRANGE', KEYS[2], 0, -1)) then
   end
   if isFull(redis.call('LRANGE', KEYS[2], 0, -1)) then return 'full' end
 end
+if old[1] and #ARGV[9] <= 32768 then redis.call('HDEL', KEYS[1], 'words') end
 redis.call('HSET', KEYS[1], 'state', ARGV[8], 'version', ARGV[2], 'kept', ARGV[10], 'list', ARGV[6])
 if not old[1] then redis.call('HSET', KEYS[1], 'record', ARGV[7]) end
-if ARGV[9] == '' then redis.call('HDEL', KEYS[1], 'words') else redis.call('HSET', KEYS[1], 'words', ARGV[9]) end
+if ARGV[9] ~= '' then redis.call('HSET', KEYS[1], 'words', ARGV[9]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[11])
 if not old[1] and ARGV[12] ~= '' then redis.call('SET', ARGV[12], ARGV[5], 'PX', ARGV[11]) end
 if ARGV[6] == '' then return 'swapped' end

@@ -68,7 +68,7 @@ test('when its size is reached, stored outcomes go first, oldest first, and leav
     expect(await run(ledger, record(id), id.repeat(3000))).toEqual({ status: 'recorded', late: false })
   }
   expect((await outcomeOf('a')).type).toBe('result')
-  expect(await ledger.issue(record('c', { arguments: 'x'.repeat(5000) }))).toEqual({ status: 'issued' })
+  expect(await ledger.issue(record('c', { arguments: 'x'.repeat(1750) }))).toEqual({ status: 'issued' })
   expect(await outcomeOf('a')).toEqual({
     type: 'unavailable',
     of: 'result',
@@ -76,13 +76,13 @@ test('when its size is reached, stored outcomes go first, oldest first, and leav
     bytes: JSON.stringify({ type: 'result', content: 'a'.repeat(3000) }).length,
   })
   expect((await outcomeOf('b')).type).toBe('result')
-  expect(await ledger.issue(record('d', { arguments: 'x'.repeat(5000) }))).toEqual({ status: 'full' })
+  expect(await ledger.issue(record('d', { arguments: 'x'.repeat(1750) }))).toEqual({ status: 'full' })
 })
 
 test('an outcome for which there is no room is kept as hash and size', async () => {
   const ledger = memoryLedger({ maxSize: 5000, maxSizePerOwner: 5000, now: () => 0 })
-  await ledger.issue(record('a', { arguments: 'x'.repeat(3000) }))
-  expect(await run(ledger, record('a'), 'y'.repeat(3000))).toEqual({ status: 'recorded', late: false })
+  await ledger.issue(record('a', { arguments: 'x'.repeat(1000) }))
+  expect(await run(ledger, record('a'), 'y'.repeat(8000))).toEqual({ status: 'recorded', late: false })
   const repeat = await ledger.claim(record('a'), approve, 'h', 1000)
   expect(repeat).toMatchObject({ status: 'repeat', outcome: { type: 'unavailable', of: 'result' } })
 })
@@ -91,10 +91,130 @@ test('edited arguments for which there is no room change nothing', async () => {
   const ledger = memoryLedger({ maxSize: 2000, maxSizePerOwner: 2000, now: () => 0 })
   await ledger.issue(record('a'))
   const edited = { ...approve, arguments: 'x'.repeat(3000) }
-  await expect(ledger.claim(record('a'), edited, 'h', 1000)).rejects.toMatchObject({
-    code: 'ledger-unavailable',
-  })
+  expect(await ledger.claim(record('a'), edited, 'h', 1000)).toEqual({ status: 'full' })
   expect((await ledger.claim(record('a'), approve, 'h', 1000)).status).toBe('claimed')
+})
+
+const mostFilled = new Map<string, number>()
+
+/** A ledger in which a request of Alice's is open, and Bob's could have been at most `left` characters longer. */
+async function almostFull(left: number, more: Partial<ApprovalRecord> = {}) {
+  const open = record('a', more)
+  const filled = async (size: number) => {
+    const ledger = memoryLedger({ maxSize: 200_000, maxSizePerOwner: 200_000, now: () => 0 })
+    await ledger.issue(open)
+    const { status } = await ledger.issue(record('b', { owner: 'bob', arguments: 'x'.repeat(size) }))
+    return status === 'full' ? undefined : ledger
+  }
+  const named = JSON.stringify(more)
+  let [fits, tooLong] = [mostFilled.get(named) ?? 0, 200_000]
+  while (!mostFilled.has(named) && tooLong - fits > 1) {
+    const size = Math.floor((fits + tooLong) / 2)
+    if ((await filled(size)) === undefined) tooLong = size
+    else fits = size
+  }
+  mostFilled.set(named, fits)
+  const ledger = (await filled(fits - left)) ?? expect.unreachable()
+  const outcomeOf = async () => {
+    const { state } = (await ledger.lookup(open)) ?? {}
+    return state?.phase === 'done' ? state.outcome : state?.phase
+  }
+  return { ledger, open, outcomeOf }
+}
+
+test.each([0, 1, 20, 26, 27, 200])(
+  'whatever settles an open request fits in a ledger with %d characters left',
+  async (left) => {
+    const reason = 'user moved on'
+    const long = '\u0001'.repeat(4096)
+    for (const [answer, outcome] of [
+      [
+        { decision: 'cancel', reason },
+        { type: 'cancelled', reason },
+      ],
+      [{ decision: 'cancel', reason: long }, { type: 'cancelled' }],
+      [
+        { decision: 'deny', reason },
+        { type: 'denied', reason },
+      ],
+      [{ decision: 'deny', reason: long }, { type: 'denied' }],
+      [{ decision: 'expire' }, { type: 'cancelled', code: 'approval-expired' }],
+      [{ ...approve, reason: long, sentIn: '"'.repeat(256) }, 'claimed'],
+      [{ ...approve, reason: long, arguments: '{"path":"b"}' }, 'claimed'],
+    ] as const) {
+      const { ledger, open, outcomeOf } = await almostFull(left)
+      expect((await ledger.claim(open, answer, 'h', 1000)).status).toBe('claimed')
+      expect(await outcomeOf()).toEqual(outcome)
+    }
+  },
+)
+
+test.each([0, 1, 20, 26, 27, 200])(
+  'the outcome of an approved call fits in a ledger with %d characters left',
+  async (left) => {
+    const long = { arguments: `"${'"'.repeat(5000)}"` }
+    const outcomes = [
+      ...[200, 300, 600, 900, 1100, 5000].map(
+        (size) => ({ type: 'result', content: 'r'.repeat(size) }) as const,
+      ),
+      { type: 'denied', reason: 'r'.repeat(3000) },
+      { type: 'cancelled', reason: 'r'.repeat(3000), code: 'approval-stale', next: 'approval_2' },
+      { type: 'handed-out', ...long },
+      { type: 'interrupted' },
+    ] as const
+    for (const [more, answer] of [
+      [{}, { ...approve, sentIn: '"'.repeat(256) }],
+      [long, approve],
+      [
+        { arguments: '"first"', token: 'x'.repeat(10_000) },
+        { ...approve, ...long },
+      ],
+    ] as const) {
+      for (const outcome of outcomes) {
+        if (outcome.type === 'handed-out' && more.arguments === undefined) continue
+        const { ledger, open } = await almostFull(left, more)
+        expect((await ledger.claim(open, answer, 'h', 1000)).status).toBe('claimed')
+        expect(await ledger.complete(open, 'h', outcome)).toEqual({ status: 'recorded', late: false })
+      }
+    }
+  },
+)
+
+test("a provider's call can be approved, and reported to the provider, in a ledger that is full", async () => {
+  const { ledger, open } = await almostFull(0, { providerExecuted: true, arguments: 'x'.repeat(5000) })
+  expect((await ledger.claim(open, approve, 'h', 1000)).status).toBe('claimed')
+  const handedOut = { type: 'handed-out', arguments: open.arguments } as const
+  expect((await ledger.complete(open, 'h', handedOut)).status).toBe('recorded')
+  await ledger.issue(record('c', { owner: 'carl', arguments: 'x'.repeat(4000), edits: false }))
+  expect((await ledger.reclaim(open, 'h2', 1000)).status).toBe('claimed')
+  expect((await ledger.complete(open, 'h2', { type: 'result', content: '1' })).status).toBe('recorded')
+})
+
+test('a denial whose reason was dropped for want of room is no call that ran', async () => {
+  const ledger = memoryLedger({ maxSize: 8000, maxSizePerOwner: 8000, now: () => 0 })
+  await ledger.issue(record('a'))
+  await ledger.claim(record('a'), { decision: 'deny', reason: 'r'.repeat(2000) }, 'h', 1000)
+  expect(await ledger.issue(record('b', { arguments: 'x'.repeat(2000) }))).toEqual({ status: 'issued' })
+  expect(await ledger.claim(record('a'), { decision: 'deny' }, 'h', 1000)).toEqual({
+    status: 'repeat',
+    outcome: { type: 'denied' },
+    late: false,
+  })
+})
+
+test('a mandate that can no longer count its uses, because the ledger is full, lets nothing more through', async () => {
+  const ledger = memoryLedger({ maxSize: 10_000, maxSizePerOwner: 10_000, now: () => 0 })
+  await ledger.issue(record('b', { owner: 'bob', edits: false, arguments: 'x'.repeat(4300) }))
+  const tool = { owner: 'alice', threadId: 'thread', toolName: 'pay' }
+  const terms = { label: 'p'.repeat(1100), where: [], tool: 'v1', approvalId: 'a1' }
+  await ledger.grant({ ...tool, scopeKey: 'pay', approved: true, terms, uses: 3 })
+  const call = { ...tool, tool: 'v1', input: {}, since: 0 }
+  const uses = []
+  for (let at = 0; at < 5; at++)
+    uses.push(
+      (await ledger.findMandate?.({ ...call, callKey: `${at} ${'k'.repeat(1000)}` }, 'use'))?.approved,
+    )
+  expect(uses).toEqual([true, undefined, undefined, undefined, undefined])
 })
 
 test('a long reason is cut', async () => {

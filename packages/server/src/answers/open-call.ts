@@ -200,7 +200,7 @@ export async function closeRequest(
   const answer = stampAnswer(scope, closing, 'server')
   const status = await closeInLedger(scope, ref, answer)
   // It may have run, and if not, it could still be approved: nobody is told that it was cancelled.
-  if (status === undefined) return notClosed({ approvalId: ref.approvalId, site })
+  if (status === undefined || status === 'full') return notClosed({ approvalId: ref.approvalId, site })
   // A record is kept until its request has expired: the ledger has lost it.
   if (status === 'not-issued' && answer.decision !== 'expire') return resultOf(site, interruptedOutcome())
   if (status === 'claimed') {

@@ -62,10 +62,10 @@ export function stillRunning({ approvalId, site }: Pick<Refusal, 'approvalId' | 
   return { kind: 'refused', approvalId, site, code: 'call-running', message, effect: 'open' }
 }
 
-/** The ledger does not reply, so what became of the call is unknown, and its request can't be closed. */
+/** The ledger fails, so what became of the call is unknown, and its request can't be closed. */
 export function notClosed({ approvalId, site }: Pick<Refusal, 'approvalId' | 'site'>): Refusal {
   const message =
-    'The ledger cannot be reached, so it is not known what became of this call. Nothing else was done. Try again later.'
+    'The ledger failed, so it is not known what became of this call. Nothing else was done. Try again later.'
   return { kind: 'refused', approvalId, site, code: 'ledger-unavailable', message, effect: 'open' }
 }
 

@@ -99,7 +99,9 @@ async function settle(
 /** How a claim ends if another answer counts. */
 const VOID: readonly ClaimedOrNot['status'][] = ['conflict', 'expired', 'not-issued']
 
-const NO_ROOM = 'There are too many standing denials: revoke some, or deny this call alone.'
+const NO_ROOM = 'There is no room for another standing denial: revoke some, or deny this call alone.'
+const NO_ROOM_FOR_EDITS =
+  'The ledger has no room for these edits now: approve the call without them, shorten them, or deny it.'
 const NOT_STORED = 'The standing denial could not be stored: send the answer again.'
 
 function reasonOf(answer: LedgerAnswer): string | undefined {
@@ -152,6 +154,8 @@ async function settledBefore(
       return refusalOf(verdict, 'approval-expired', 'The time to answer has passed; ask again.', 'close')
     case 'not-issued':
       return refusalOf(verdict, 'approval-not-found', NO_SUCH_REQUEST, 'close')
+    case 'full':
+      return refusalOf(verdict, 'approval-edit-invalid', NO_ROOM_FOR_EDITS, 'open')
     default:
       return claim satisfies never
   }

@@ -26,8 +26,10 @@ import {
   reclaimRow,
   renewRow,
   sameRecord,
+  shortened,
   splitState,
   stateAt,
+  type UnavailableOutcome,
   unavailable,
 } from './ledger-row.js'
 import {
@@ -82,7 +84,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     ref: ApprovalRef,
     unknown: Result,
     decide: (entry: LedgerEntry, now: number) => RowStep<Result>,
-    more?: (entry: LedgerEntry, state: ApprovalState) => Pick<Change<Result>, 'row' | 'undo'>,
+    more?: (entry: LedgerEntry, state: ApprovalState) => Pick<Change<Result>, 'row' | 'undo' | 'whenFull'>,
   ): Promise<Result> {
     return store.update(ref.owner, [approvalKey(ref)], ([row], now) => {
       if (row === undefined) return { result: unknown }
@@ -95,11 +97,13 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
 
   /** The current revision of an owner's grants; see {@link REVISION}. */
   function revisionOf(owner: Owner): Promise<number> {
-    return store.update(owner, [REVISION], ([row], now) => {
-      const number = row === undefined ? newRevision() : Number(row.state)
-      if (row !== undefined && row.keptUntil - now > REVISION_MS / 2) return { result: number }
+    return store.update(owner, [REVISION], ([before], now) => {
+      const number = before === undefined ? newRevision() : Number(before.state)
+      if (before !== undefined && before.keptUntil - now > REVISION_MS / 2) return { result: number }
       const state = String(number)
-      return { result: number, row: { record: '', state, keptUntil: now + REVISION_MS, expendable: true } }
+      const row = { record: '', state, keptUntil: now + REVISION_MS, expendable: true }
+      // Without it, no grant follows, but the answer counts.
+      return { result: number, row, whenFull: number }
     })
   }
 
@@ -153,7 +157,10 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       const revision = leadsToGrant ? await revisionOf(ref.owner) : 0
       const decide = (entry: LedgerEntry, now: number) =>
         claimRow(entry, answer, holder, { now, leaseMs, revision })
-      return step<ClaimResult>(ref, NOT_ISSUED, decide, undoClaim)
+      return step<ClaimResult>(ref, NOT_ISSUED, decide, (...entry) => ({
+        ...undoClaim(...entry),
+        whenFull: FULL,
+      }))
     },
 
     async renew(ref, holder, leaseMs) {
@@ -163,19 +170,13 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     async complete(ref, holder, outcome) {
       const bounded = await boundOutcome(outcome)
       const isLong =
-        bounded.type === outcome.type &&
-        outcome.type !== 'interrupted' &&
-        outcome.type !== 'handed-out' &&
-        outcomeSize(outcome) > SHORT
-      const trace = store.shortens && isLong ? await unavailable(outcome) : undefined
+        (bounded.type === 'result' || bounded.type === 'error') && outcomeSize(bounded) > MAX_SHORT_BYTES
+      const trace = store.shortens && isLong ? await unavailable(bounded) : undefined
       return step(
         ref,
         NOT_ISSUED,
         ({ state }, now) => completeRow(state, holder, bounded, now),
-        ({ record }, state) =>
-          trace && state.phase === 'done'
-            ? { row: approvalRow(record, state, { ...state, outcome: trace }) }
-            : {},
+        ({ record }, state) => (trace === undefined ? {} : { row: approvalRow(record, state, trace) }),
       )
     },
 
@@ -273,7 +274,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
 const NOT_ISSUED = { status: 'not-issued' } as const
 
 /** Outcomes of at most this many bytes are never dropped to make room. */
-const SHORT = 1024
+const MAX_SHORT_BYTES = 256
 
 /**
  * The key of an owner's revision: a random number that every revocation removes, so that the next one differs. A grant names the
@@ -383,18 +384,36 @@ function isMandate(grant: Grant): grant is MandateGrant {
   return grant.terms !== undefined
 }
 
-export function approvalRow(record: ApprovalRecord, state: ApprovalState, short?: ApprovalState): Row {
+export function approvalRow(record: ApprovalRecord, state: ApprovalState, trace?: UnavailableOutcome): Row {
   const { threadId, toolCallId } = record
-  const texts = splitState(state)
+  const text = JSON.stringify(record)
+  const textsOf = (one: ApprovalState) => {
+    const texts = splitState(one)
+    return { ...texts, reserved: reservedFor({ record, state: one }, text.length, texts.words?.length) }
+  }
+  const whole = textsOf(state)
+  const { words, ...short } = textsOf(shortened(state, trace))
+  const isShort = short.state === whole.state && words === whole.words
   return {
-    record: JSON.stringify(record),
-    state: texts.state,
-    words: texts.words,
+    record: text,
+    ...whole,
     list: state.phase === 'done' ? undefined : openList(threadId),
     tag: callTag(threadId, toolCallId),
     keptUntil: keptUntil({ record, state }),
-    shortState: short && splitState(short).state,
+    short: isShort ? undefined : { ...short, ...(words !== whole.words && { words }) },
   }
+}
+
+/**
+ * What an approval may still need: its edits, if they are no longer than the request, and then an outcome. The longest that can't do
+ * without its text is a call that is handed out, with its arguments.
+ */
+function reservedFor({ record, state }: LedgerEntry, size: number, words = 0): number | undefined {
+  // A provider's call that was handed out is claimed once more.
+  const isOver = state.phase === 'done' && !(state.outcome.type === 'handed-out' && record.providerExecuted)
+  if (isOver) return undefined
+  const edits = state.phase === 'issued' && record.edits !== false ? size : words
+  return edits + Math.max(size, edits)
 }
 
 /** If the holder was told that its claim failed, the claim is undone: it must not block the request until its lease ends. */

@@ -74,6 +74,17 @@ export function withoutWords(state: ApprovalState): ApprovalState {
   return state.phase === 'issued' ? state : { ...state, answer: shortAnswer(state.answer) }
 }
 
+/** The state as a store keeps it that needs room: without reasons, and with `trace` in place of its outcome. */
+export function shortened(state: ApprovalState, trace: UnavailableOutcome | undefined): ApprovalState {
+  if (state.phase === 'issued') return state
+  const answer = state.answer.decision === 'expire' ? state.answer : { ...state.answer, reason: undefined }
+  if (state.phase !== 'done') return { ...state, answer }
+  const { outcome } = state
+  // It has not run, which a trace would not tell.
+  const isNotRun = outcome.type === 'denied' || outcome.type === 'cancelled'
+  return { ...state, answer, outcome: isNotRun ? { ...outcome, reason: undefined } : (trace ?? outcome) }
+}
+
 function shortAnswer(answer: LedgerAnswer): LedgerAnswer {
   if (answer.decision === 'expire') return answer
   const isEdited = 'arguments' in answer && answer.arguments !== undefined

@@ -179,6 +179,8 @@ export type ClaimResult =
   | { readonly status: 'expired' }
   /** Not issued by this ledger, issued to another owner or thread, or no longer known. */
   | { readonly status: 'not-issued' }
+  /** Nothing changed: there is no room for the edited arguments. Any other answer fits. */
+  | { readonly status: 'full' }
 
 export type RenewResult = { readonly status: 'renewed' } | { readonly status: 'lost' }
 

@@ -10,7 +10,10 @@ export interface MemoryLedgerOptions extends LedgerLimits {
   readonly now?: (() => number) | undefined
   /** Approvals and grants kept at once; when full, no approval is issued. Default 100,000. */
   readonly maxRecords?: number | undefined
-  /** Characters of arguments and outcomes kept at once. Default 256 Mi. */
+  /**
+   * Characters of requests and outcomes kept at once. An open request counts twice, or three times if it can be edited: its answer and
+   * outcome always fit. Default 256 Mi.
+   */
   readonly maxSize?: number | undefined
   /**
    * Approvals and grants kept per user; beyond that, none is issued to this user. Default a tenth of `maxRecords`. All requests without a
@@ -18,7 +21,7 @@ export interface MemoryLedgerOptions extends LedgerLimits {
    */
   readonly maxRecordsPerOwner?: number | undefined
   /**
-   * Characters of arguments and outcomes kept per user; the user's own stored outcomes are dropped first. Default a tenth of `maxSize`.
+   * Characters of requests and outcomes kept per user; the user's own stored outcomes are dropped first. Default a tenth of `maxSize`.
    * All requests without a subject share half of `maxSize`.
    */
   readonly maxSizePerOwner?: number | undefined

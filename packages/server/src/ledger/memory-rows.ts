@@ -47,12 +47,13 @@ interface Use {
   readonly yielding: Set<string>
 }
 
-/** A state of at most this many characters does not count: the number of rows already bounds them. */
+/** So many characters of a state do not count: the number of rows already bounds them. */
 const SHORT = 1024
 
 /**
  * Rows in this process's memory. Their number and their characters are limited, per owner and in total. When room is short, expendable
- * rows are dropped and long outcomes shortened, the owner's own first, then the oldest. Any other row stays until it has expired.
+ * rows are dropped, long outcomes shortened and reasons dropped, the owner's own first, then the oldest. Any other row stays until it has
+ * expired, and a change of it fits, unless it adds more than was reserved.
  */
 export class MemoryRows implements RowStore {
   readonly durable = false
@@ -136,8 +137,9 @@ export class MemoryRows implements RowStore {
     if (before !== undefined) this.#stopYielding(name, before)
     const next = this.#fitted(name, owner, row, before, now)
     if (next === undefined) {
-      if (before !== undefined) this.#mayYield(name, before)
-      // A row that may be dropped at any time may be dropped at once.
+      // A row that may be dropped at any time may be dropped at once. As it was, a mandate would not count its uses.
+      if (row.expendable === true) this.#remove(name)
+      else if (before !== undefined) this.#mayYield(name, before)
       return row.expendable === true
     }
     this.#put(name, next, before)
@@ -153,10 +155,8 @@ export class MemoryRows implements RowStore {
     before: MemoryRow | undefined,
     now: number,
   ): MemoryRow | undefined {
-    const { shortState } = row
     const bytes = before?.bytes ?? byteLength(row.record)
-    const short = shortState === undefined ? [] : [{ ...row, state: shortState, shortState: undefined }]
-    for (const one of [row, ...short]) {
+    for (const one of row.short === undefined ? [row] : [row, shortOf(row)]) {
       const size = sizeOf(one)
       if (this.#makeRoom(owner, name, before === undefined ? 1 : 0, size - (before?.size ?? 0), now)) {
         return { ...one, owner, size, bytes, version: '' }
@@ -247,8 +247,8 @@ export class MemoryRows implements RowStore {
     else this.#owners.delete(owner)
   }
 
-  #mayYield(name: string, { owner, expendable, shortState }: MemoryRow): void {
-    if (expendable !== true && shortState === undefined) return
+  #mayYield(name: string, { owner, expendable, short }: MemoryRow): void {
+    if (expendable !== true && short === undefined) return
     this.#owners.get(owner)?.yielding.add(name)
     this.#all.yielding.add(name)
   }
@@ -263,11 +263,9 @@ export class MemoryRows implements RowStore {
     const row = this.#rows.get(name)
     if (row === undefined) return
     this.#stopYielding(name, row)
-    if (row.shortState === undefined) this.#remove(name)
-    else {
-      const short = { ...row, state: row.shortState, shortState: undefined }
-      this.#put(name, { ...short, size: sizeOf(short) }, row)
-    }
+    const short = shortOf(row)
+    if (row.short === undefined) this.#remove(name)
+    else this.#put(name, { ...short, size: sizeOf(short) }, row)
   }
 
   /** Removes expired rows, except the row being written. */
@@ -286,8 +284,13 @@ function useOf(maxRows: number, maxSize: number): Use {
   return { rows: 0, size: 0, maxRows, maxSize, yielding: new Set() }
 }
 
-function sizeOf({ record, state, words }: Row): number {
-  return record.length + (words?.length ?? 0) + (state.length > SHORT ? state.length : 0)
+function shortOf<Kind extends Row>(row: Kind): Kind {
+  return { ...row, ...row.short, short: undefined }
+}
+
+function sizeOf({ record, state, words, reserved = 0 }: Row): number {
+  const used = (words?.length ?? 0) + Math.max(0, state.length - SHORT)
+  return record.length + Math.max(reserved, used)
 }
 
 /** Waiters for changes of rows in this process. */

@@ -17,8 +17,10 @@ export interface Row {
   readonly keptUntil: number
   /** The store may drop the row when it needs room, oldest first: the user is then asked for approval again. */
   readonly expendable?: boolean | undefined
-  /** May replace `state` when a store needs room. */
-  readonly shortState?: string | undefined
+  /** Characters that a store with limited room keeps for `state` and `words`, whatever they have now: an answer and its outcome must fit. */
+  readonly reserved?: number | undefined
+  /** May replace these when a store needs room. */
+  readonly short?: Pick<Row, 'state' | 'words' | 'reserved'> | undefined
 }
 
 /** A row as a store returns it. */
@@ -69,7 +71,7 @@ export interface RowStore {
   readonly id: string
   /** Whether rows survive a restart of this process. */
   readonly durable: boolean
-  /** Whether this store may use `shortState`, which costs a hash of each long outcome. Default false. */
+  /** Whether this store may use `short`, which costs a hash of each long outcome. Default false. */
   readonly shortens?: boolean | undefined
   /**
    * Reads the rows of one to three keys and writes what `decide` returns for the first, in one atomic step: nobody changes any of them in

@@ -58,7 +58,10 @@ test('W12 without room for a standing denial the user is told to revoke some, an
   const asked = await chat.propose([bill(500, 'mallory')])
   const { events } = await chat.reply(asked, never)
   expect(refusals(events)).toMatchObject([
-    { code: 'approval-mandate-refused', message: expect.stringContaining('too many standing denials') },
+    {
+      code: 'approval-mandate-refused',
+      message: expect.stringContaining('no room for another standing denial'),
+    },
   ])
   const alone = await chat.reply(asked, { approved: false })
   expect(alone.results).toMatchObject([{ own: { outcome: 'denied' } }])

@@ -10,6 +10,7 @@ import {
   expire,
   HOUR,
   LEASE,
+  recorded,
   type Spec,
   statusOf,
 } from './bench.js'
@@ -66,6 +67,35 @@ export function claiming(spec: Spec, expect: Expect): void {
         late: false,
       })
     }
+  })
+
+  spec('answers and outcomes fit in a ledger that takes no more requests', async (bench) => {
+    const { ledger, record } = bench
+    await ledger.issue(record)
+    const [denied, closed] = [await bench.issueAnother(), await bench.issueAnother()]
+    for (const size of [20_000, 2000, 200, 0]) {
+      let taken = 0
+      const another = () => ({ ...record, threadId: `${size} ${taken}`, arguments: 'x'.repeat(size) })
+      while (taken < 25 && (await ledger.issue(another())).status === 'issued') taken++
+    }
+    const reason = 'r'.repeat(4096)
+    const edited = { ...approve, arguments: '{"path":"b"}', reason }
+    for (const [one, answer] of [
+      [record, edited],
+      [denied, { ...deny, reason }],
+      [closed, { ...cancel, reason: 'user moved on' }],
+    ] as const)
+      expect(statusOf(await ledger.claim(one, answer, 'h1', LEASE))).toEqual('claimed')
+    expect(await ledger.complete(record, 'h1', { type: 'result', content: 'r'.repeat(5000) })).toEqual(
+      recorded,
+    )
+    expect(await ledger.unsettled('alice', 'thread')).toEqual([])
+    for (const [one, answer] of [
+      [record, edited],
+      [denied, deny],
+      [closed, cancel],
+    ] as const)
+      expect(statusOf(await ledger.claim(one, answer, 'h2', LEASE))).toEqual('repeat')
   })
 
   spec('a stored failure is returned, not run again', async ({ ledger, record }) => {
