@@ -199,6 +199,15 @@ test('an example that opens SQLite has each commit written to the disk: without 
   expect(forgetful.map(({ page, line }) => `${page}:${line}`)).toEqual([])
 })
 
+test('an example that opens SQLite waits for locks before it asks for anything: without that, processes that start together on a new file fail', () => {
+  const opened = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('journal_mode = wal'))
+  expect(opened.length).toBeGreaterThan(5)
+  const hasty = opened.filter(({ code }) => !code.includes("exec('pragma busy_timeout = 5000; "))
+  expect(hasty.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
 test('an agent that could not start, because its database was away, is started by the next request', () => {
   const started = writtenPages()
     .flatMap(blocksOf)
