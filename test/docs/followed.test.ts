@@ -199,6 +199,31 @@ test('an example that opens SQLite has each commit written to the disk: without 
   expect(forgetful.map(({ page, line }) => `${page}:${line}`)).toEqual([])
 })
 
+test('an example that opens SQLite waits for locks before it asks for anything: without that, processes that start together on a new file fail', () => {
+  const opened = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('journal_mode = wal'))
+  expect(opened.length).toBeGreaterThan(5)
+  const hasty = opened.filter(({ code }) => !code.includes("exec('pragma busy_timeout = 5000; "))
+  expect(hasty.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('an example reads an empty number field as 0, which the schema refuses with words: NaN is refused before it is sent, and a page may not tell', () => {
+  const silent = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('valueAsNumber'))
+  expect(silent.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('the page of a guide says that its connection was lost while it tries again', () => {
+  const pages = writtenPages()
+    .flatMap(blocksOf)
+    .filter(({ code }) => code.includes('serverThreads(') && code.includes('unsentIn('))
+  expect(pages.length).toBeGreaterThan(5)
+  const silent = pages.filter(({ code }) => !code.includes("status === 'reconnecting'"))
+  expect(silent.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
 test('an agent that could not start, because its database was away, is started by the next request', () => {
   const started = writtenPages()
     .flatMap(blocksOf)

@@ -84,6 +84,7 @@ function convertTool(tool: Tool, options: ConversionOptions, run: Run): McpTool 
     output: result === undefined ? outputSchemaOf(described) : undefined,
     toolServer: server,
     parameters: tool.inputSchema satisfies JsonSchema,
+    version: JSON.stringify([tool.title, tool.description, tool.annotations]),
     bind: () => definitionOf(tool),
     ...(asks && { approval: approvalOf(name, server, tool) }),
     ...(trustAnnotations && tool.annotations && { annotations: tool.annotations }),

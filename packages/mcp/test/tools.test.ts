@@ -15,6 +15,7 @@ import {
   ask,
   call,
   collect,
+  fold,
   input,
   refusals,
   requests,
@@ -196,6 +197,31 @@ test('S3.15 two servers with a tool of the same name do not share an approval', 
   const events = await collect(agent, input(history, { resume }), context)
   expect(requests(events).map(({ toolCallId }) => toolCallId)).toEqual(['c3'])
   expect([one.calls.length, two.calls.length]).toEqual([2, 0])
+})
+
+test.each<readonly [string, Partial<Tool>]>([
+  ['description', { description: 'Sends to everybody' }],
+  ['schema', { inputSchema: { type: 'object', properties: { to: { type: 'string' } } } }],
+  ['hints', { annotations: { destructiveHint: true } }],
+])('a session approval does not count once the server gives its tool another %s', async (_, changed) => {
+  const ledger = memoryLedger()
+  const configure = () => ({ scopes: ['once', 'session'] as const })
+  const context = { context: { subject: 'ada' } }
+  const open = async (listed: Tool) => {
+    const tools = await toolsOf([listed], { configure })
+    const { agent } = testAgent([call(['c1', 'mcp__s__send', {}]), say('ok')], {
+      tools,
+      approvals: { ledger },
+    })
+    const question = [user('go')]
+    const events = await collect(agent, input(question), context)
+    return { agent, asked: requests(events), history: fold(question, events) }
+  }
+  const { agent, asked, history } = await open(described('send'))
+  const resume = asked.map((one) => answer(one, { approved: true, scope: 'session' }))
+  await collect(agent, input(history, { resume }), context)
+  expect((await open(described('send'))).asked).toEqual([])
+  expect((await open(described('send', changed))).asked.length).toBe(1)
 })
 
 test('S3.54 a session approval is found by the thread of the run, not by any other state', async () => {

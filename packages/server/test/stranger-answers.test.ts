@@ -447,7 +447,7 @@ function copyFile(from: string, to: string): void {
   for (const log of ['', '-wal']) if (existsSync(from + log)) copyFileSync(from + log, to + log)
 }
 
-const grantOf = { owner: 'ann', threadId: 'thread', toolName: 'look', scopeKey: 'look' }
+const grantOf = { owner: 'ann', threadId: 'thread', toolName: 'look', scopeKey: 'look', tool: 'any' }
 
 test('F21 a ledger restored from a copy runs again what was claimed after the copy; an epoch after it voids what was asked and granted before', async () => {
   for (const kind of ['memory', 'file'] as const) {

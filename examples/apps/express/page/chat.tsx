@@ -20,7 +20,8 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
     serverThreads('/api/chat', { local: webStorage({ prefix: `unsent:${user}:` }) }),
   )
   const chat = useChat({ ...threads, threadId })
-  const { turns, pendingApprovals, queue, error, sendMessage, retry, addToolApprovalResponse } = chat
+  const { turns, pendingApprovals, queue, status, error } = chat
+  const { sendMessage, retry, addToolApprovalResponse } = chat
   const unsent = unsentIn(chat)
   const questions = pendingApprovals.flatMap((call) => approvalView(call) ?? [])
   return (
@@ -73,6 +74,7 @@ export function Chat({ user, threadId }: { user: string; threadId: string }) {
       {queue.map((queued) => (
         <p key={queued.id}>Not sent yet: {queuedText(queued)}</p>
       ))}
+      {status === 'reconnecting' && <p>The connection was lost. Trying again.</p>}
       {error && (
         <p role="alert">
           {error.message}{' '}

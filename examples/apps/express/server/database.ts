@@ -2,4 +2,4 @@ import { DatabaseSync } from '@photostructure/sqlite'
 
 /** Everything that outlives the process: conversations, approval requests, orders and sessions. */
 export const database = new DatabaseSync(process.env.DATABASE ?? 'chat.db')
-database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000')
+database.exec('pragma busy_timeout = 5000; pragma journal_mode = wal; pragma synchronous = full')

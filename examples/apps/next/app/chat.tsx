@@ -24,7 +24,8 @@ interface Given {
 
 export function Chat({ threadId, initialThread }: Given) {
   const chat = useChat({ ...threads, threadId, initialThread })
-  const { turns, pendingApprovals, queue, error, sendMessage, retry, addToolApprovalResponse } = chat
+  const { turns, pendingApprovals, queue, status, error } = chat
+  const { sendMessage, retry, addToolApprovalResponse } = chat
   // A new conversation gets its id with its first message. In the address, it can be opened again.
   useEffect(() => {
     if (threadId === undefined && chat.threadId !== '')
@@ -81,6 +82,7 @@ export function Chat({ threadId, initialThread }: Given) {
       {queue.map((queued) => (
         <p key={queued.id}>Not sent yet: {queuedText(queued)}</p>
       ))}
+      {status === 'reconnecting' && <p>The connection was lost. Trying again.</p>}
       {error && (
         <p role="alert">
           {error.message}{' '}

@@ -64,7 +64,7 @@ function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView
     const count = Object.assign(document.createElement('input'), { type: 'number', min: '1', value })
     count.setAttribute('aria-label', 'Count')
     const approve = () => {
-      const input = { ...Object(edit.input), count: count.valueAsNumber }
+      const input = { ...Object(edit.input), count: Number(count.value) }
       client.addToolApprovalResponse({ id, approved: true, input })
     }
     question.append(element('p', count, button('Approve This Count', edit.disabled, approve)))
@@ -74,13 +74,14 @@ function questionOf({ id, title, arguments: shown, choices, edit }: ApprovalView
 
 function draw() {
   const snapshot = client.getSnapshot()
-  const { messages, pendingApprovals, queue, error } = snapshot
+  const { messages, pendingApprovals, queue, status, error } = snapshot
   const turns = turnsOf(messages).map(({ role, parts }) => element('p', `${role}: ${textOf(parts)}`))
   const waiting = queue.map((queued) => element('p', `Not sent yet: ${queuedText(queued)}`))
   const unsent = unsentIn(snapshot)
   const told = error ? error.message : unsent?.title
   const retry = button(unsent?.action ?? 'Retry', false, () => client.retry())
-  const problem = told ? [element('p', told, retry)] : []
+  const lost = status === 'reconnecting' ? [element('p', 'The connection was lost. Trying again.')] : []
+  const problem = told ? [element('p', told, retry)] : lost
   document.querySelector('#turns')?.replaceChildren(...turns)
   drawQuestions(pendingApprovals)
   document.querySelector('#queue')?.replaceChildren(...waiting)

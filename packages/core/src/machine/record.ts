@@ -151,7 +151,7 @@ export const restoreSteps = {
 
 const cutOff: NonNullable<ThreadRecord['error']> = {
   code: 'truncated-stream',
-  message: 'The page was closed before the answer was complete. Retry.',
+  message: 'The reply was cut off before it was complete. Retry.',
 }
 
 function takeOne<T>(items: T[], fits: (item: T) => boolean): T | undefined {

@@ -1,7 +1,7 @@
 import type { ToolCall } from '@countersign/core'
 import { claimAndWait } from '../ledger/claim-and-wait.js'
 import type { ApprovalRef, ApprovalState, ClaimResult, LedgerAnswer, ToolOutcome } from '../ledger/ledger.js'
-import { type AuditStep, audit } from '../scope/audit.js'
+import { type AuditedScope, type AuditStep, audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 import { lookUp } from './look-up.js'
 
@@ -122,7 +122,7 @@ export function auditNames({ ref: { approvalId }, call }: Pick<Claim, 'ref' | 'c
 }
 
 export async function auditSettled(
-  scope: RunScope,
+  scope: AuditedScope,
   step: Omit<AuditStep, 'event'> & ReturnType<typeof auditNames>,
   { decision }: LedgerAnswer,
 ): Promise<void> {

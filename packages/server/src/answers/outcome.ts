@@ -78,7 +78,7 @@ export function refusedEvent({ approvalId, code, message, site }: Refusal): AGUI
 
 /** Adds who gave an answer and when, as the ledger stores it: a repeat reports the first answer, not itself. */
 export function stampAnswer(
-  { settings }: RunScope,
+  { settings }: Pick<RunScope, 'settings'>,
   answer: LedgerAnswer,
   by: NonNullable<LedgerAnswer['by']>,
 ): LedgerAnswer {

@@ -25,6 +25,7 @@ import { termsOf } from './gate.js'
 import { mandatesText, offerMandates } from './mandates.js'
 import { redacted } from './mask.js'
 import { bytesOf, type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './preview.js'
+import { toolDigest } from './tool-digest.js'
 
 export type { ApprovalRequest } from '../scope/confirm.js'
 
@@ -152,6 +153,7 @@ async function signRecord(
   return {
     ...question,
     idempotent: tool.idempotent ?? false,
+    ...(question.owner !== null && question.scopes.includes('session') && { tool: await toolDigest(tool) }),
     ...(providerExecuted && { providerExecuted }),
     ...(mandates !== undefined && { mandates }),
     ...(own.shown !== undefined && { shown: { ...shownTerms(scope, call), ...own.shown } }),

@@ -19,6 +19,7 @@ import type { ReadyCall } from '../tools/call.js'
 import { invalidTool } from '../tools/tool-errors.js'
 import { mandateCall, mandatesText } from './mandates.js'
 import { type ReplayRequest, replayMandate } from './replay.js'
+import { grantsFor } from './tool-digest.js'
 
 /** Whether a standing decision of the user's applies to a call. */
 export type Permission =
@@ -74,7 +75,7 @@ export async function findPermission(
 const NONE = { kind: 'none' } as const
 
 /** A tool whose `scopeKey` fails has no session grants. This says nothing about an approval of one call, or a standing denial. */
-function findSession(
+async function findSession(
   scope: RunScope,
   owner: string,
   call: ReadyCall,
@@ -86,9 +87,11 @@ function findSession(
     key = grantKey(scope, owner, call)
   } catch (error) {
     warn(`No session approval applies to ${call.name}, because its scopeKey failed.`, error)
-    return Promise.resolve(undefined)
+    return undefined
   }
-  return approvals.ledger.findGrant(key, purpose)
+  const counts = await grantsFor(call.tool)
+  const grant = await approvals.ledger.findGrant(key, purpose)
+  return grant && counts(grant) ? grant : undefined
 }
 
 /**
@@ -206,7 +209,7 @@ async function grantRequest(
     return { ...request, terms, call: await mandateCall(scope, call, approvalId), askedAt: record?.issuedAt }
   }
   const isSession = answer.decision === 'approve' && answer.scope === 'session'
-  return isSession ? grantKey(scope, owner, call) : undefined
+  return isSession ? { ...grantKey(scope, owner, call), tool: record?.tool } : undefined
 }
 
 async function mandateRequest(
@@ -317,8 +320,16 @@ export interface SessionGrants {
   replay(subject: string, request: ReplayRequest, gone?: AbortSignal): Promise<MandateReplay>
 }
 
+/** A tool that this agent does not have may be one of another agent. */
+async function isInForce({ toolkit, approvals }: AgentSettings, grant: Grant): Promise<boolean> {
+  if (!grant.approved) return grant.terms !== undefined
+  const tool = toolkit.get(grant.toolName)
+  const isOurs = tool !== undefined && tool.toolServer === grant.toolServer
+  return grant.grantedAt >= approvals.epoch && (!isOurs || (await grantsFor(tool))(grant))
+}
+
 export function sessionGrants(settings: AgentSettings, outside: Outside): SessionGrants {
-  const { epoch, ledger } = settings.approvals
+  const { ledger } = settings.approvals
   const reached = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => {
       if (isLeft(error) || (isCountersignError(error) && error.code === 'approval-not-found')) throw error
@@ -328,9 +339,8 @@ export function sessionGrants(settings: AgentSettings, outside: Outside): Sessio
     })
   const list: SessionGrants['list'] = async (subject, threadId) => {
     const grants = await reached(ledger.list(subject, threadId))
-    const isInForce = ({ approved, terms, grantedAt }: Grant) =>
-      approved ? grantedAt >= epoch : terms !== undefined
-    return grants.filter(isInForce)
+    const areInForce = await Promise.all(grants.map((grant) => isInForce(settings, grant)))
+    return grants.filter((_, index) => areInForce[index])
   }
   return {
     list,

@@ -1,5 +1,4 @@
 import type { GateContext } from '@countersign/core'
-import { sha256 } from '../encoding/bytes.js'
 import { canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { callHook, isLeft } from '../encoding/hooks.js'
@@ -7,7 +6,7 @@ import type { MandateCall } from '../ledger/grant.js'
 import { type OfferedMandates, readOffers } from '../mandates/offer.js'
 import type { RunScope } from '../scope/scope.js'
 import type { ReadyCall } from '../tools/call.js'
-import { parametersOf } from '../tools/schema.js'
+import { toolDigest } from './tool-digest.js'
 
 /**
  * The mandates that a tool offers with the approval request for a call. None if nobody could own one, or the ledger keeps none; what a
@@ -43,22 +42,6 @@ export async function mandateCall(
   const { toolServer } = tool
   const { epoch: since } = settings.approvals
   return { owner, threadId, toolName: name, toolServer, tool: await toolDigest(tool), input, callKey, since }
-}
-
-const digests = new WeakMap<ReadyCall['tool'], Promise<string>>()
-
-/** The digest of a tool's schema and `version`: mandates given for another one do not apply. */
-export async function toolDigest(tool: ReadyCall['tool']): Promise<string> {
-  const known = digests.get(tool) ?? sha256(descriptionOf(tool))
-  digests.set(tool, known)
-  return known
-}
-
-/** @throws Error if the schema can't be written as JSON. */
-function descriptionOf(tool: ReadyCall['tool']): string {
-  const written = canonicalJson([parametersOf(tool), tool.version ?? null])
-  if (!written.ok) throw new Error(`The schema of ${tool.name} can't be written: ${written.reason}.`)
-  return written.canonical
 }
 
 /** Mandates as RFC 8785 text, to be bound. */

@@ -5,7 +5,7 @@ import { findDenial, type MandateGrant, useMandate } from '../ledger/mandate-row
 import type { AgentSettings } from '../scope/settings.js'
 import { readCall } from '../tools/call.js'
 import type { Toolkit } from '../tools/toolkit.js'
-import { toolDigest } from './mandates.js'
+import { toolDigest } from './tool-digest.js'
 
 /** Which mandate to replay, and over which calls of its conversation. */
 export interface ReplayRequest {

@@ -22,7 +22,7 @@ import type { SseFrames } from './sse.js'
  *
  * Without `threadId`, a GET lists the user's conversations, the most recently active first: `{ threads, cursor }`, where each has `threadId`,
  * `title`, `createdAt`, `updatedAt` and `isRunning`. `limit` is at most 1,000 (default 50); `cursor` continues an earlier page. A PATCH with
- * `{ "title": "…" }` renames a conversation. A DELETE without `runId` removes it for good, with its session approvals: 204 in any case.
+ * `{ "title": "…" }` renames a conversation. A DELETE without `runId` removes it for good (`agent.removeThread`): 204 in any case.
  *
  * @throws CountersignError `invalid-option`
  *
@@ -65,7 +65,7 @@ export const threadRoute: Route = {
       }
       case 'DELETE':
         if (query.has('runId')) stopRun(threadId, id('runId'), context)
-        else await removeThread(agent, threadId, context, request.gone)
+        else await agent.removeThread({ threadId }, context, request.gone)
         return nothing
       default:
         throw invalid('Send a GET, PATCH or DELETE request.', 405)
@@ -152,16 +152,4 @@ function titleIn(body: unknown): string {
   const title = isRecord(body) ? body.title : undefined
   if (typeof title === 'string' && title.length <= MAX_TITLE) return title
   throw invalid(`\`title\` must be a text of at most ${MAX_TITLE} characters.`)
-}
-
-/** Removes a conversation, and revokes what was approved for its session. A run that is open loses it, and ends. */
-async function removeThread(
-  agent: Agent,
-  threadId: string,
-  context: RunContext | undefined,
-  gone: AbortSignal,
-): Promise<void> {
-  await threadsOf(agent).remove({ owner: context?.subject ?? null, threadId })
-  const subject = subjectOf(context)?.id
-  if (subject !== undefined) await agent.grants.revoke(subject, { threadId }, gone)
 }

@@ -1,6 +1,6 @@
 import { CountersignError } from '@countersign/core'
 import { checkOptions, positiveNumber, text } from '../encoding/check-options.js'
-import { type Grant, scopeKeyText } from './grant.js'
+import { ANY_TOOL, type Grant, scopeKeyText } from './grant.js'
 import { type Ledger, ledgerRule } from './ledger.js'
 import { memoryLedger } from './memory-ledger.js'
 
@@ -59,13 +59,14 @@ export class ApprovalCache {
   }
 
   /**
-   * Approves a tool in a thread until it is revoked or expires. `false` stores a denial, which allows nothing.
+   * Approves a tool in a thread until it is revoked or expires, in any version and whatever its `scopes`. `false` stores a denial, which allows
+   * nothing.
    *
    * @throws CountersignError `invalid-argument` if the thread id or the tool name is empty, or the ledger keeps no grants.
    */
   async set(threadId: string, tool: CachedTool, approved: boolean): Promise<void> {
     const key = this.#key(threadId, tool)
-    const granted = key && (await this.#ledger().grant({ ...key, approved, ttl: this.#ttl }))
+    const granted = key && (await this.#ledger().grant({ ...key, approved, ttl: this.#ttl, tool: ANY_TOOL }))
     if (granted?.status === 'granted') return
     const message =
       key === undefined

@@ -8,13 +8,14 @@ import { NEVER } from './ledger.js'
  * never ends: what it refuses would run.
  */
 export function newGrant(request: GrantRequest, now: number, ttl: number): Grant {
-  const { owner, threadId, toolName, toolServer, scopeKey, approved, uses, terms } = request
+  const { owner, threadId, toolName, toolServer, scopeKey, approved, uses, tool, terms } = request
   const lifetime = terms !== undefined && !approved ? NEVER : ttl
   return {
     ...{ id: randomId('grant_'), owner, threadId, toolName, toolServer, scopeKey, approved },
     grantedAt: now,
     expiresAt: Math.min(now + (request.ttl ?? lifetime) - (request.age ?? 0), NEVER),
     usesLeft: uses,
+    tool,
     ...(terms !== undefined && { terms: { ...copyOf(terms), used: 0, spent: 0, recent: [] } }),
   }
 }

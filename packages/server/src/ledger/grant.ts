@@ -31,6 +31,9 @@ export function scopeKeyText(key: string | number | boolean): string {
   return typeof key === 'string' && !key.startsWith('=') ? key : `=${JSON.stringify(key)}`
 }
 
+/** As the tool of a session approval that the application gives in its own code: it counts for any version. */
+export const ANY_TOOL = 'any'
+
 export interface GrantRequest extends GrantKey {
   /** `false` stores a denial for display; it never allows anything. */
   readonly approved: boolean
@@ -43,6 +46,8 @@ export interface GrantRequest extends GrantKey {
    * Omitted only by the application's own server code.
    */
   readonly revision?: number | undefined
+  /** The digest of the tool that a session approval was given for. It counts for no other version; without it, for none. */
+  readonly tool?: string | undefined
   /** Makes the grant a mandate, which is narrower than its tool. Its `scopeKey` identifies its terms. */
   readonly terms?: MandateTerms | undefined
   /** The call that a mandate was chosen for: it counts, if it matches. */
@@ -107,6 +112,8 @@ export interface Grant extends GrantKey {
   readonly grantedAt: number
   readonly expiresAt: number
   readonly usesLeft?: number | undefined
+  /** See {@link GrantRequest}. */
+  readonly tool?: string | undefined
   /** If the grant is narrower than its tool. `approved: false` then refuses calls. */
   readonly terms?: Mandate | undefined
 }

@@ -38,6 +38,8 @@ export interface ApprovalRecord extends ApprovalRef {
   /** The arguments as RFC 8785 text. An approved call runs with the arguments parsed from it. */
   readonly arguments: string
   readonly scopes: readonly ApprovalScope[]
+  /** The digest of the tool as it was, if a session approval was offered: see {@link GrantRequest}. */
+  readonly tool?: string | undefined
   readonly edits: ApprovalEdits
   /** Whether the tool was declared `idempotent`: only then may an interrupted call run again. */
   readonly idempotent: boolean

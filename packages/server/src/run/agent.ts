@@ -11,6 +11,7 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
+import { closeRequests } from '../answers/close-thread.js'
 import type { EditsToPreview } from '../answers/preview-edits.js'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
@@ -103,6 +104,13 @@ export interface Agent<Output = unknown> {
     context?: RunContext,
     gone?: AbortSignal,
   ): Promise<void>
+  /**
+   * Removes a conversation for good: it, its session approvals and mandates, and its open approval requests, which are cancelled in the ledger.
+   * A run that is open on it ends with `thread-unknown`. To call it again does no harm.
+   *
+   * @throws CountersignError `invalid-option` without `threads`; `ledger-unavailable` (`data.status` 503): call it again
+   */
+  removeThread(thread: { readonly threadId: string }, context?: RunContext, gone?: AbortSignal): Promise<void>
   /**
    * Ends runs whose process has died, for all threads: keeps what had arrived, closes calls that may have run as interrupted, and releases
    * the thread. Any process may call it at any time, for example at its start. Returns how many runs it has ended. A thread that can't be
@@ -262,6 +270,13 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
         const close = closing(settings, { threadId, runId: '' }, context, stop)
         return showVersion(threadsOf({ threads }), key, messageId, settings, close)
       }, gone)
+    },
+    async removeThread({ threadId }, context, gone) {
+      checkSubject(context?.subject)
+      const owner = context?.subject ?? null
+      await threadsOf({ threads }).remove({ owner, threadId })
+      if (owner !== null) await agent.grants.revoke(owner, { threadId }, gone)
+      await outside((leave) => closeRequests({ settings, owner, threadId, leave }), gone)
     },
     async recover(recoverOptions = {}) {
       checkOptions('agent.recover', recoverOptions, { limit: wholeFrom(1, MOST_AT_ONCE) })

@@ -16,7 +16,7 @@ export interface AuditStep
   readonly shown?: string | undefined
 }
 
-type AuditedScope = Pick<RunScope, 'settings' | 'owner' | 'threadId' | 'observer'> &
+export type AuditedScope = Pick<RunScope, 'settings' | 'owner' | 'threadId' | 'observer'> &
   Partial<Pick<RunScope, 'leave'>>
 
 /** Appends to the ledger's audit trail, calls the application's hook and reports to its observer. Failures are logged as warnings and stop nothing. */

@@ -591,7 +591,7 @@ test('W18 edited arguments are matched as edited', async () => {
   expect(results).toMatchObject([{ own: { outcome: 'denied' } }])
 })
 
-test('W19 a mandate of a tool whose schema or version has changed does not apply', async () => {
+test('W19 a mandate does not apply to a tool with another schema or version, or with a bind or preview that it did not have', async () => {
   const ledger = memoryLedger()
   const chat = openChat({ ledger, tool: { version: '1' } })
   const open = await chat.propose([bill(1)])
@@ -601,6 +601,8 @@ test('W19 a mandate of a tool whose schema or version has changed does not apply
   for (const tool of [
     {},
     { version: '2' },
+    { version: '1', bind: () => 'account' },
+    { version: '1', preview: () => ({ kind: 'text', text: 'pays' }) as const },
     {
       version: '1',
       input: z.looseObject({
@@ -613,6 +615,17 @@ test('W19 a mandate of a tool whose schema or version has changed does not apply
   ]) {
     const changed = openChat({ ledger, tool })
     expect((await changed.propose([bill(1)])).asked.length, Object.keys(tool).join()).toBe(1)
+  }
+})
+
+test('a mandate stays as it was chosen when the tool offers others, or none', async () => {
+  const ledger = memoryLedger()
+  const chat = openChat({ ledger })
+  await chat.reply(await chat.propose([bill(50)]), choose('acme'))
+  const smaller = offers.map((one) => (one.budget ? { ...one, budget: { ...one.budget, total: 60 } } : one))
+  for (const mandates of [() => smaller, () => []]) {
+    const later = openChat({ ledger, tool: { mandates } })
+    expect((await later.propose([bill(50)])).asked).toEqual([])
   }
 })
 

@@ -13,7 +13,7 @@ import { model } from './model'
 
 async function start() {
   const database = new DatabaseSync(process.env.DATABASE ?? 'chat.db')
-  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000')
+  database.exec('pragma busy_timeout = 5000; pragma journal_mode = wal; pragma synchronous = full')
   database.exec('create table if not exists orders (id integer primary key, item text, count integer)')
 
   const placeOrder = tool({

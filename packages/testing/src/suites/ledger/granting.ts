@@ -5,9 +5,13 @@ export function granting(spec: Spec, expect: Expect): void {
   const key: GrantKey = { owner: 'alice', threadId: 'thread', toolName: 'remove', scopeKey: 'remove' }
 
   spec('a grant covers exactly its owner, thread, tool, server and scope key', async ({ ledger }) => {
-    await ledger.grant({ ...key, toolServer: 'files', scopeKey: 'drafts', approved: true })
     const covered = { ...key, toolServer: 'files', scopeKey: 'drafts' }
-    expect((await ledger.findGrant(covered, 'look'))?.approved).toEqual(true)
+    await ledger.grant({ ...covered, approved: true, tool: 'digest' })
+    for (const purpose of ['look', 'use'] as const) {
+      const { approved, tool } = (await ledger.findGrant(covered, purpose)) ?? {}
+      expect([approved, tool]).toEqual([true, 'digest'])
+    }
+    expect((await ledger.list('alice'))[0]?.tool).toEqual('digest')
     for (const other of [
       { ...covered, owner: 'bob' },
       { ...covered, threadId: 'other' },

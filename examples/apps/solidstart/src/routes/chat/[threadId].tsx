@@ -101,6 +101,9 @@ function Chat(props: { threadId: string; initialThread: InitialThread | undefine
         )}
       </For>
       <For each={chat.queue}>{(queued) => <p>Not sent yet: {queuedText(queued)}</p>}</For>
+      <Show when={chat.status === 'reconnecting'}>
+        <p>The connection was lost. Trying again.</p>
+      </Show>
       <Show when={chat.error}>
         {(error) => (
           <p role="alert">
