@@ -1,5 +1,6 @@
 import {
   asString,
+  getCountersignMetadata,
   isRecord,
   omitUndefined,
   parseJson,
@@ -198,13 +199,15 @@ function readAutomatic(value: unknown): AiSdkApproval | undefined {
   return isRecord(value) && typeof value.id === 'string' ? { ...value, id: value.id } : undefined
 }
 
-/** The metadata of a result event. */
+/** The metadata of a result event. Which decision led to the result, our own server says beside it. */
 export function resultMetadata(
   outcome: 'denied' | 'cancelled' | 'error' | undefined,
   own: Readonly<Record<string, unknown>>,
   code?: string,
 ): { metadata?: Record<string, unknown> } {
-  const flag = outcome && { countersign: { outcome, ...omitUndefined({ code }) } }
-  const metadata = { ...flag, ...aiSdkMetadata(own) }
+  const { resultProviderMetadata: said } = own
+  const { decided } = getCountersignMetadata(isRecord(said) ? said : undefined)
+  const countersign = omitUndefined({ outcome, code, decided })
+  const metadata = { ...(Object.keys(countersign).length > 0 && { countersign }), ...aiSdkMetadata(own) }
   return Object.keys(metadata).length > 0 ? { metadata } : {}
 }
