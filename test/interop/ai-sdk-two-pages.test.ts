@@ -19,9 +19,10 @@ import { call, end, said } from './model-events.js'
 async function open(route: 'ai-sdk' | 'ag-ui', hasThreads: boolean) {
   const ran: string[] = []
   const agent = createAgent({
-    model: scriptedModel(({ messages }) =>
-      messages.length === 1 ? [call('send', 'bob'), end('tool_calls')] : [said('Done.'), end('stop')],
-    ),
+    model: scriptedModel(({ messages }) => {
+      const asked = messages.at(-1)?.role === 'user' && (messages.length === 1 ? 'bob' : 'carl')
+      return asked ? [call('send', asked), end('tool_calls')] : [said('Done.'), end('stop')]
+    }),
     ...(hasThreads && { threads: memoryThreads() }),
     tools: [
       tool({
@@ -39,10 +40,20 @@ async function open(route: 'ai-sdk' | 'ag-ui', hasThreads: boolean) {
     warn: () => {},
   })
   const handle = route === 'ai-sdk' ? handleAiSdkChat : handleChat
-  const fetch: typeof globalThis.fetch = (url, init) =>
-    handle(agent, new Request(new URL(String(url), 'http://localhost/'), init), {
-      context: { subject: 'ada' },
-    })
+  let chunks = Number.POSITIVE_INFINITY
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    const request = new Request(new URL(String(url), 'http://localhost/'), init)
+    const response = await handle(agent, request, { context: { subject: 'ada' } })
+    const most = chunks
+    chunks = Number.POSITIVE_INFINITY
+    if (most === 0) {
+      await response.text()
+      throw new TypeError('lost')
+    }
+    if (most === Number.POSITIVE_INFINITY) return response
+    const frames = (await response.text()).split(/(?<=\n\n)/)
+    return new Response(frames.slice(0, most).join(''), response)
+  }
   const api = 'http://localhost/api/chat'
   const page = (initialMessages: ChatClientOptions['initialMessages'] = []) => {
     const connection = route === 'ai-sdk' ? aiSdk({ api, fetch }) : fetchServerSentEvents(api, { fetch })
@@ -53,7 +64,11 @@ async function open(route: 'ai-sdk' | 'ag-ui', hasThreads: boolean) {
   const first = page()
   await first.sendMessage('send to bob')
   const other = page(JSON.parse(JSON.stringify(first.getSnapshot().messages)))
-  return { first, other, ran }
+  /** The next response breaks off behind so many chunks. */
+  const breakOff = (behind: number) => {
+    chunks = behind
+  }
+  return { first, other, ran, breakOff }
 }
 
 function answer(client: ChatClient, approved: boolean) {
@@ -61,10 +76,12 @@ function answer(client: ChatClient, approved: boolean) {
   return client.addToolApprovalResponse({ id: asked?.approval.id ?? '', approved })
 }
 
-const callsOf = (client: ChatClient) =>
+/** The call whose request both pages were shown. */
+const callOf = (client: ChatClient) =>
   client
     .getSnapshot()
-    .messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'tool-call' ? [part] : [])))
+    .messages.flatMap(({ parts }) => parts)
+    .find((part) => part.type === 'tool-call')
 
 const everywhere = (['ai-sdk', 'ag-ui'] as const).flatMap((route) =>
   [true, false].map((hasThreads) => ({ route, hasThreads })),
@@ -77,13 +94,11 @@ test.each(everywhere)(
     await answer(other, true)
     await answer(first, false)
     expect(ran).toEqual(['bob'])
-    expect(callsOf(first)).toMatchObject([
-      {
-        state: 'complete',
-        output: { sent: 'bob' },
-        approval: { delivery: 'settled', problem: 'approval-conflict' },
-      },
-    ])
+    expect(callOf(first)).toMatchObject({
+      state: 'complete',
+      output: { sent: 'bob' },
+      approval: { delivery: 'settled', problem: 'approval-conflict' },
+    })
   },
 )
 
@@ -94,9 +109,10 @@ test.each(everywhere)(
     await answer(other, false)
     await answer(first, true)
     expect(ran).toEqual([])
-    expect(callsOf(first)).toMatchObject([
-      { state: 'denied', approval: { delivery: 'settled', problem: 'approval-conflict' } },
-    ])
+    expect(callOf(first)).toMatchObject({
+      state: 'denied',
+      approval: { delivery: 'settled', problem: 'approval-conflict' },
+    })
   },
 )
 
@@ -107,8 +123,30 @@ test.each(everywhere)(
     await answer(other, true)
     await first.sendMessage('and?')
     expect(ran).toEqual(['bob'])
-    expect(callsOf(first)).toMatchObject([
-      { state: 'complete', output: { sent: 'bob' }, approval: { delivery: 'settled' } },
-    ])
+    expect(callOf(first)).toMatchObject({
+      state: 'complete',
+      output: { sent: 'bob' },
+      approval: { delivery: 'settled' },
+    })
+  },
+)
+
+test.each([0, 1, 2, 3])(
+  'a page whose reply broke off behind %i chunks learns with the next one that the call ran which it had denied or closed',
+  async (chunks) => {
+    for (const { route, hasThreads } of everywhere) {
+      for (const act of ['no', 'message'] as const) {
+        const { first, other, ran, breakOff } = await open(route, hasThreads)
+        await answer(other, true)
+        breakOff(chunks)
+        await (act === 'no' ? answer(first, false) : first.sendMessage('and?'))
+        await first.retry()
+        expect(ran).toEqual(['bob'])
+        expect([route, hasThreads, act, callOf(first)]).toMatchObject([
+          ...[route, hasThreads, act],
+          { state: 'complete', output: { sent: 'bob' }, approval: { delivery: 'settled' } },
+        ])
+      }
+    }
   },
 )

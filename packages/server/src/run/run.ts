@@ -119,8 +119,8 @@ export async function driveRun(
     usage = thread?.usage ?? usage
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
-    else if (thread)
-      for (const result of overruled(messages, input.messages)) await emitResult(outlet, result)
+    // Not every route passes a snapshot on.
+    for (const result of thread ? overruled(messages, input.messages) : []) await emitResult(outlet, result)
     stop = anySignal([early, thread?.lost])
     const ids = new Set(messages.map(({ id }) => id))
     const generateId = thread?.newId ?? newIds(settings.generateId, (id) => ids.has(id))
