@@ -2,7 +2,6 @@ import {
   type AGUIEvent,
   asString,
   type Interrupt,
-  isRecord,
   omitUndefined,
   parseJson,
   sameJson,
@@ -277,16 +276,6 @@ export function createCallReader(
     else succeed(call, chunk)
   }
 
-  /** A call of an earlier message, which the stream of the SDK has no chunk for. */
-  function readEarlierResult(data: unknown): void {
-    const { toolCallId, content, said } = isRecord(data) ? data : {}
-    if (typeof toolCallId !== 'string' || typeof content !== 'string') return
-    emit({
-      ...{ type: 'TOOL_CALL_RESULT', messageId: newId(), toolCallId, role: 'tool', content },
-      metadata: { countersign: said },
-    })
-  }
-
   function deny(call: Call): void {
     const content = JSON.stringify({ type: 'execution-denied', reason: call.automatic?.reason })
     settle(call, { state: 'output-denied' }, { content, flag: 'denied' })
@@ -318,7 +307,6 @@ export function createCallReader(
   return {
     readInput,
     readOutput,
-    readEarlierResult,
     takeResponse,
     readRequest: (chunk: RawChunk) => ask(foundUnasked(chunk), chunk),
     /** The step of these calls was reset. */

@@ -52,13 +52,6 @@ export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOpt
     return events
   }
 
-  /** What our own server says and the SDK has no chunk for. Transient: data that stays in the message is the application's. */
-  function readOwn(chunk: RawChunk): void {
-    if (chunk.transient !== true) message.takeOther(chunk)
-    else if (chunk.type === 'data-tool-result') calls.readEarlierResult(chunk.data)
-    else emit({ type: 'CUSTOM', name: 'approval-refused', value: chunk.data })
-  }
-
   /** The handler of each type of chunk. */
   const steps: Readonly<Record<string, (chunk: RawChunk) => void>> = {
     start(chunk) {
@@ -92,8 +85,6 @@ export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOpt
     'tool-output-available': calls.readOutput,
     'tool-output-error': calls.readOutput,
     'tool-output-denied': calls.readOutput,
-    'data-approval-refused': readOwn,
-    'data-tool-result': readOwn,
     error(chunk) {
       ending = 'failed'
       emit({ type: 'RUN_ERROR', message: field(chunk, 'errorText') })

@@ -205,9 +205,10 @@ export function resultMetadata(
   own: Readonly<Record<string, unknown>>,
   code?: string,
 ): { metadata?: Record<string, unknown> } {
-  const { resultProviderMetadata: said } = own
-  const { decided } = getCountersignMetadata(isRecord(said) ? said : undefined)
-  const countersign = omitUndefined({ outcome, code, decided })
-  const metadata = { ...(Object.keys(countersign).length > 0 && { countersign }), ...aiSdkMetadata(own) }
+  const { decided } = getCountersignMetadata(own.resultProviderMetadata)
+  const flag = (outcome ?? decided) !== undefined && {
+    countersign: omitUndefined({ outcome, code, decided }),
+  }
+  const metadata = { ...flag, ...aiSdkMetadata(own) }
   return Object.keys(metadata).length > 0 ? { metadata } : {}
 }
