@@ -356,10 +356,11 @@ function resultProvider({ providerMetadata }: RawChunk): { resultProviderMetadat
 
 function stateOf({ state }: AiSdkTool): Call['state'] {
   if (state === 'approval-requested') return 'asked'
-  return state === 'approval-responded' ? 'answered' : 'ended'
+  // A denial is only this page's answer until the server says how the call ended.
+  return state === 'approval-responded' || state === 'output-denied' ? 'answered' : 'ended'
 }
 
-/** A call of the message that the stream continues. Only calls waiting for approval or already answered are still open. */
+/** A call of the message that the stream continues. Only calls waiting for approval or answered are still open. */
 function knownCall(part: AiSdkTool, step: number): Call {
   return {
     id: part.toolCallId,

@@ -1,5 +1,6 @@
 import {
   asString,
+  getCountersignMetadata,
   isRecord,
   omitUndefined,
   parseJson,
@@ -198,13 +199,16 @@ function readAutomatic(value: unknown): AiSdkApproval | undefined {
   return isRecord(value) && typeof value.id === 'string' ? { ...value, id: value.id } : undefined
 }
 
-/** The metadata of a result event. */
+/** The metadata of a result event. Which decision led to the result, our own server says beside it. */
 export function resultMetadata(
   outcome: 'denied' | 'cancelled' | 'error' | undefined,
   own: Readonly<Record<string, unknown>>,
   code?: string,
 ): { metadata?: Record<string, unknown> } {
-  const flag = outcome && { countersign: { outcome, ...omitUndefined({ code }) } }
+  const { decided } = getCountersignMetadata(own.resultProviderMetadata)
+  const flag = (outcome ?? decided) !== undefined && {
+    countersign: omitUndefined({ outcome, code, decided }),
+  }
   const metadata = { ...flag, ...aiSdkMetadata(own) }
   return Object.keys(metadata).length > 0 ? { metadata } : {}
 }

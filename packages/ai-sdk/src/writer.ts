@@ -171,9 +171,14 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
   }
 
   function writeResult({ toolCallId, content, metadata }: EventOf<'TOOL_CALL_RESULT'>): void {
-    if (!shown.has(toolCallId)) return
-    waiting.delete(toolCallId)
     const own = getCountersignMetadata(metadata)
+    if (!shown.has(toolCallId)) {
+      // An SDK client ignores this, and would fail with a result. Our own learns what became of a request that it had closed.
+      const data = { toolCallId, content, said: own }
+      if (own.decided !== undefined) emit({ type: 'data-tool-result', data, transient: true })
+      return
+    }
+    waiting.delete(toolCallId)
     const output = typeof content === 'string' ? parseJson(content, content) : content
     const reason = isRecord(output) ? asString(output.reason) : undefined
     const errorText = reason ?? 'The call has no result.'

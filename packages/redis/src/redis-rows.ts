@@ -54,7 +54,10 @@ redis.call('HSET', KEYS[1], 'state', ARGV[8], 'version', ARGV[2], 'kept', ARGV[1
 if not old[1] then redis.call('HSET', KEYS[1], 'record', ARGV[7]) end
 if ARGV[9] ~= '' then redis.call('HSET', KEYS[1], 'words', ARGV[9]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[11])
-if not old[1] and ARGV[12] ~= '' then redis.call('SET', ARGV[12], ARGV[5], 'PX', ARGV[11]) end
+-- Another row may have taken the tag since, and it lives as long as its row.
+if ARGV[12] ~= '' and (not old[1] or redis.call('GET', ARGV[12]) == ARGV[5]) then
+  redis.call('SET', ARGV[12], ARGV[5], 'PX', ARGV[11])
+end
 if ARGV[6] == '' then return 'swapped' end
 if list ~= ARGV[6] then
   -- A row that has expired is still in its list.

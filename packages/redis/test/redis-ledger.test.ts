@@ -42,6 +42,22 @@ test('every key of the ledger expires with what it holds', async () => {
   expect(Math.min(...lives) > HOUR).toBe(true)
 })
 
+test('a call is found by its id as long as its record is kept after the answer: a day, or a week if its approval never expired', async () => {
+  const client = await connect()
+  for (const [expiresAt, days] of [
+    [Date.now() + 300_000, 1],
+    [8_640_000_000_000_000, 7],
+  ] as const) {
+    const prefix = newPrefix()
+    const ledger = redisLedger(client, { prefix })
+    await ledger.issue(record('a', { expiresAt }))
+    await ledger.claim(record('a'), { ...approve, at: Date.now() }, 'h1', 1000)
+    await ledger.complete(record('a'), 'h1', { type: 'result', content: '1' })
+    const lives = await Promise.all((await client.keys(`${prefix}*`)).map((key) => client.pTTL(key)))
+    expect(lives.map((life) => Math.round(life / (24 * HOUR)))).toEqual([days, days])
+  }
+})
+
 test('what has expired in Redis is refused, and leaves the list of what is open', async () => {
   const ledger = redisLedger(await connect(), { prefix: newPrefix() })
   const short = record('a', { expiresAt: Date.now() - 60_000 + 50 })

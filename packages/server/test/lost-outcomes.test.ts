@@ -50,14 +50,22 @@ test('a call that the user has moved on from does not run later because the ledg
   expect(pay.runs).toEqual([])
 })
 
-test.each(['a new message', 'the same answer'])(
-  'the outcome of an approved call is told for a day, also if its approval expired after minutes: %s',
-  async (what) => {
+const lost = ['a new message', 'the same answer'].flatMap((what) => [
+  { what, payload: { approved: true }, content: { done: 'pay' }, runs: 1 },
+  {
+    ...{ what, payload: { approved: false, reason: 'too much' }, runs: 0 },
+    content: { type: 'execution-denied', reason: 'too much' },
+  },
+])
+
+test.each(lost)(
+  'the outcome of an answered call is told for a day, also if its approval expired after minutes: $what, $payload',
+  async ({ what, payload, content, runs }) => {
     const clock = { now: Date.now() }
     const now = () => clock.now
     const ledger = memoryLedger({ now })
     const { pay, agent, history, first } = await paid(ledger, { now })
-    const answered = input(history, { resume: [answer(first, { approved: true })] })
+    const answered = input(history, { resume: [answer(first, payload)] })
     await collect(agent, answered, context)
     clock.now += 23 * 3_600_000
     const record = { ...(await recordOf(ledger, first.approval.id)), expiresAt: clock.now + 1e6 }
@@ -66,7 +74,7 @@ test.each(['a new message', 'the same answer'])(
       await ledger.issue({ ...record, threadId: 'other', approvalId: `a${at}`, toolCallId: `c${at}` })
     const again = what === 'a new message' ? input([...history, user('Did you pay?')]) : answered
     const [told] = results(await collect(agent, again, context))
-    expect([told?.content, pay.runs.length]).toEqual([{ done: 'pay' }, 1])
+    expect([told?.content, pay.runs.length]).toEqual([content, runs])
   },
 )
 

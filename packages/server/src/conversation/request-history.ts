@@ -1,5 +1,6 @@
 import {
   getCountersignMetadata,
+  isRecord,
   type Message,
   setCountersignMetadata,
   type ToolMessage,
@@ -71,6 +72,20 @@ function plain<T extends { readonly metadata?: Readonly<Record<string, unknown>>
   const { metadata, ...rest } = item
   const left = setCountersignMetadata(metadata, {})
   return { ...rest, ...(left && { metadata: left }) } as T
+}
+
+/** Stored results of approved calls of which the request says that nobody approved them: another page of this user has. */
+export function overruled(stored: readonly Message[], given: readonly Message[]): ToolMessage[] {
+  const said = lastResults(given)
+  return [...lastResults(stored).values()].filter(({ toolCallId, metadata }) => {
+    const { outcome } = getCountersignMetadata(said.get(toolCallId)?.metadata)
+    const { decided } = getCountersignMetadata(metadata)
+    return outcome === 'denied' && isRecord(decided) && decided.decision === 'approve'
+  })
+}
+
+function lastResults(messages: readonly Message[]): ReadonlyMap<string, ToolMessage> {
+  return new Map(messages.flatMap((one) => (one.role === 'tool' ? [[one.toolCallId, one] as const] : [])))
 }
 
 /** A client's result without what it says of the user's edits: the ledger knows. */

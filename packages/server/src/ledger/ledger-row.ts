@@ -32,15 +32,16 @@ export function stateAt(state: ApprovalState, now: number): ApprovalState {
 }
 
 /**
- * How long a row must be kept. A running call is kept past its expiry, as long as its lease holds. What was approved is kept for a day after the
- * answer: its outcome may not have arrived. A request that never expires is dropped {@link ANSWERED_KEPT_MS} after its answer: repeats are
- * then refused, as for any request that the ledger doesn't know.
+ * How long a row must be kept. A running call is kept past its expiry, as long as its lease holds. What was approved or denied is kept for a
+ * day after the answer: how it ended may not have arrived. A request that never expires is dropped {@link ANSWERED_KEPT_MS} after its answer:
+ * repeats are then refused, as for any request that the ledger doesn't know.
  */
 export function keptUntil({ record, state }: LedgerEntry): number {
   const { at: answeredAt, decision } = state.phase === 'issued' ? {} : state.answer
   const letGo = record.expiresAt >= NEVER && answeredAt !== undefined
   const until = letGo ? answeredAt + ANSWERED_KEPT_MS : record.expiresAt + CLOCK_SKEW_MS
-  const told = decision === 'approve' && answeredAt !== undefined ? answeredAt + OUTCOME_KEPT_MS : 0
+  const isDecided = decision === 'approve' || decision === 'deny'
+  const told = isDecided && answeredAt !== undefined ? answeredAt + OUTCOME_KEPT_MS : 0
   return Math.max(until, told, state.phase === 'claimed' ? state.leaseUntil : 0)
 }
 

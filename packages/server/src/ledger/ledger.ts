@@ -363,7 +363,7 @@ export const NEVER = 8_640_000_000_000_000
 /** How long the record of a request that never expires is kept after its answer, in milliseconds: seven days. */
 export const ANSWERED_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 
-/** How long the record of an approved call is kept after the answer at least, in milliseconds: a day. */
+/** How long the record of an approved or denied call is kept after the answer at least, in milliseconds: a day. */
 export const OUTCOME_KEPT_MS = 24 * 60 * 60 * 1000
 
 /** How long records are kept beyond their expiry, because clocks differ, in milliseconds. */

@@ -5,10 +5,10 @@ import type { ApprovalRequest } from '../gate/ask.js'
 import { audit } from '../scope/audit.js'
 import type { RunScope } from '../scope/scope.js'
 
-export async function emitResult(scope: RunScope, message: ToolMessage): Promise<void> {
+export async function emitResult({ emit }: Pick<RunScope, 'emit'>, message: ToolMessage): Promise<void> {
   const { id: messageId, toolCallId, content, metadata } = message
   const result = { messageId, toolCallId, role: 'tool', content, ...(metadata && { metadata }) } as const
-  await scope.emit({ type: 'TOOL_CALL_RESULT', ...result })
+  await emit({ type: 'TOOL_CALL_RESULT', ...result })
 }
 
 export async function emitRefusal(scope: RunScope, refusal: Refusal): Promise<void> {

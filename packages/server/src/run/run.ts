@@ -18,6 +18,7 @@ import { readHistory, withEdits } from '../answers/records.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
+import { overruled } from '../conversation/request-history.js'
 import { isLeft } from '../encoding/hooks.js'
 import { type NewId, newIds } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
@@ -35,6 +36,7 @@ import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { askedBy } from './asked-by.js'
+import { emitResult } from './emit.js'
 import { runFinished } from './observe.js'
 import { resumeConversation } from './resume.js'
 import { runErrorEvent } from './run-error.js'
@@ -117,6 +119,8 @@ export async function driveRun(
     usage = thread?.usage ?? usage
     const messages = thread?.messages ?? input.messages
     if (thread?.isPageBehind) await emit({ type: 'MESSAGES_SNAPSHOT', messages: [...messages] })
+    // Not every route passes a snapshot on.
+    for (const result of thread ? overruled(messages, input.messages) : []) await emitResult(outlet, result)
     stop = anySignal([early, thread?.lost])
     const ids = new Set(messages.map(({ id }) => id))
     const generateId = thread?.newId ?? newIds(settings.generateId, (id) => ids.has(id))
