@@ -355,6 +355,11 @@ export const checks = {
   'grant owner': grantKey("owner: 'everybody',\n    threadId,\n    toolName: name,"),
   'grant thread': grantKey("owner,\n    threadId: 'every thread',\n    toolName: name,"),
   'grant tool': grantKey("owner,\n    threadId,\n    toolName: 'every tool',"),
+  'grant version': {
+    file: server('gate/grants.ts'),
+    find: 'return grant && counts(grant) ? grant : undefined',
+    put: 'return counts && grant',
+  },
   'grant scope key': {
     file: server('gate/grants.ts'),
     find: 'scopeKey: scopeKey ? keyText(name, scopeKey(copyOf(input) as never)) : name',

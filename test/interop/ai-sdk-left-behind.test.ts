@@ -1,6 +1,7 @@
 import { handleAiSdkChat, loadAiSdkChat } from '@countersign/ai-sdk/server'
 import {
   createAgent,
+  type Ledger,
   type ModelEvent,
   memoryLedger,
   memoryThreads,
@@ -10,7 +11,7 @@ import {
 } from '@countersign/server'
 import { passMacrotasks } from '@countersign/testing'
 import { DefaultChatTransport, isToolUIPart, type UIMessage } from 'ai'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { PlainChat, sendAutomaticallyWhen } from './ai-sdk-chat.js'
 import { call, end, said } from './model-events.js'
@@ -22,12 +23,13 @@ interface OpenOptions {
   readonly keeps?: boolean
   /** Whether a page sends its last message alone. Default: false. */
   readonly sendsLast?: boolean
+  readonly ledger?: Ledger
 }
 
 /** `replies`: what the model says, by the number of messages of the user and of its own replies to the last one. */
 function open(
   replies: (users: number, replied: number) => readonly ModelEvent[] | Promise<readonly ModelEvent[]>,
-  { keeps = true, sendsLast = false }: OpenOptions = {},
+  { keeps = true, sendsLast = false, ledger = memoryLedger() }: OpenOptions = {},
 ) {
   const ran: string[] = []
   let modelCalls = 0
@@ -60,7 +62,7 @@ function open(
       toolDefinition({ ...shared, name: 'show' }).client(() => null),
     ],
     ...(keeps && { threads }),
-    approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+    approvals: { secret: 'only for this test, 32 bytes long!', ledger },
   })
   const context = { subject: 'ada' }
   let requests = 0
@@ -371,7 +373,7 @@ test.each(['the message', 'all of its reply', 'all but the first chunk of its re
     for (let retries = 0; retries < 3; retries++) await chat.sendMessage()
     expect([chat.status, chat.error?.message, modelCalls()]).toEqual([
       'error',
-      'Only answers to an earlier reply were carried out, and the last message got no reply. Send a new message.',
+      'This request could only carry out answers to an earlier reply. If the last message has no reply, send it again.',
       calls,
     ])
     // the message that arrived has cancelled the request
@@ -426,7 +428,7 @@ test('nor does it take away what another page has said meanwhile', async () => {
 })
 
 test('nor does an edited message that is sent again bring back what it had replaced', async () => {
-  const { page, breakOff, load } = open((users, replied) => asking(users, replied))
+  const { page, breakOff, load } = open(asking)
   const chat = page()
   await chat.sendMessage({ text: 'one' })
   breakOff(0)
@@ -435,4 +437,71 @@ test('nor does an edited message that is sent again bring back what it had repla
   await chat.sendMessage()
   expect(JSON.stringify(await load())).toContain('uno')
   expect([chat.status, callsOf(chat)]).toEqual(['ready', callsOf({ messages: await load() })])
+})
+
+test('an edit that was lost behind an answered request is sent again as an edit', async () => {
+  let ids = 0
+  const { page, lose, load } = open((_, replied) =>
+    replied === 0
+      ? [call('send', `c${++ids}`), call('send', `c${++ids}`), end('tool_calls')]
+      : [said('Done.'), end('stop')],
+  )
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  await answer(chat, 'c1', true)
+  lose()
+  await chat.sendMessage({ text: 'uno', messageId: chat.messages[0]?.id ?? '' })
+  await chat.sendMessage()
+  const now = ['c3 approval-requested', 'c4 approval-requested']
+  expect([chat.status, callsOf(chat), callsOf({ messages: await load() })]).toEqual(['ready', now, now])
+  expect(JSON.stringify(await load())).toContain('uno')
+})
+
+test.each([{ sendsLast: true }, { sendsLast: false }])(
+  'a reply that is not on the page yet never appears in the one that a request names: %o',
+  async (options) => {
+    const { page, lose, load } = open(asking, options)
+    const chat = page()
+    await chat.sendMessage({ text: 'one' })
+    lose()
+    await chat.sendMessage({ text: 'two' })
+    await answer(chat, 'ann', true)
+    await chat.sendMessage()
+    expect(chat.status).toBe('error')
+    expect(callsOf(chat).join()).not.toContain('bob')
+    expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
+  },
+)
+
+test('nor if the ledger failed when the message was to close the request before it', async () => {
+  const ledger = memoryLedger()
+  const { page, load } = open(asking, { ledger })
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  vi.spyOn(ledger, 'claim').mockRejectedValueOnce(new Error('down'))
+  await chat.sendMessage({ text: 'two' })
+  expect(chat.status).toBe('error')
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect(chat.status).toBe('error')
+  expect(callsOf(chat)).toEqual(['ann output-available'])
+  expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
+})
+
+test('a message whose reply failed does not count as replied to because an older request is answered', async () => {
+  let fails = true
+  const { page, load } = open((users, replied) => {
+    if (users === 2 && fails) throw new Error('down')
+    return asking(users, replied)
+  })
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  await chat.sendMessage({ text: 'two' })
+  fails = false
+  await answer(chat, 'ann', true)
+  await chat.sendMessage()
+  expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-error']])
+  const loaded = page(await load())
+  await loaded.sendMessage()
+  expect([loaded.status, callsOf(loaded).at(-1)]).toEqual(['ready', 'bob approval-requested'])
 })

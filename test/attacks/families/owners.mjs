@@ -74,6 +74,7 @@ export const owners = [
     code: 'asked again',
     executions: 1,
     check: 'grant tool',
+    behind: ['grant version'],
     play: afterGrant('letter', { to: 'team' }),
   },
   {

@@ -45,13 +45,14 @@ export function leftBehind(
   const isOther = open.length > 0 && calls.some(({ state }) => state !== 'input-streaming')
   if (asked === now.id && !isOther) return undefined
   const known = new Set(callsOf(stored))
+  const isReplied = stored.length > from + 1
   const gone = calls.filter(
     ({ toolCallId, state }) => state === 'approval-responded' && !known.has(toolCallId),
   )
   return {
     continued,
     results: [...lackedBy(continued, undefined, stored), ...gone.map(({ toolCallId }) => endOf(toolCallId))],
-    isUpToDate: said === now.id && lackedBy(later, said, stored).length === 0,
+    isUpToDate: said === now.id && isReplied && lackedBy(later, said, stored).length === 0,
   }
 }
 

@@ -88,32 +88,51 @@ function readBody(body: unknown, limits: Arrival['limits']): ReadRequest {
     },
     limits,
   )
-  // An answer to an earlier message names that message. The SDK would replace the last one with what is sent under another id.
-  const named = messages.find(({ id }) => id === body.messageId) ?? last
+  const named = namedIn(body.messageId, messages)
   const continued = named?.role === 'assistant' ? named : undefined
   return {
     input,
     continued,
     place: placeOf(messages, continued),
-    ...(last?.role === 'user' && replacing(body, last)),
+    ...(last?.role === 'user' && replacing(body, last, named === undefined)),
   }
+}
+
+/**
+ * The message that the response goes into. An answer to an earlier message names that message, and the SDK would replace the last one with
+ * what is sent under another id. Undefined if an edit, the last message of the page, has removed it.
+ */
+function namedIn(messageId: unknown, messages: readonly AiSdkMessage[]): AiSdkMessage | undefined {
+  const [last] = messages.slice(-1)
+  if (typeof messageId !== 'string') return last
+  const sent = messages.find(({ id }) => id === messageId)
+  const earlier: AiSdkMessage = { id: messageId, role: 'assistant', parts: [] }
+  const asked = repliedTo(earlier)
+  if (sent || asked === undefined) return sent ?? last
+  // A page that sends its last message alone has the others as well.
+  if (messages.length === 1 && asked !== last?.id) return earlier
+  return last?.role === 'user' ? undefined : last
 }
 
 function placeOf(messages: readonly AiSdkMessage[], continued: AiSdkMessage | undefined): Place {
   const last = messages.at(-1)
   const isReplyLast = last?.role === 'assistant'
   const lastSaid = (of: readonly AiSdkMessage[]) => of.findLast(({ role }) => role === 'user')?.id
+  const before = continued ? messages.slice(0, Math.max(0, messages.indexOf(continued))) : []
   // A page may send its last message alone.
-  const asked =
-    continued && (lastSaid(messages.slice(0, messages.indexOf(continued))) ?? repliedTo(continued))
+  const asked = continued && (lastSaid(before) ?? repliedTo(continued))
   const said = lastSaid(messages) ?? (isReplyLast ? repliedTo(last) : undefined)
   const later = isReplyLast && last !== continued ? last : undefined
   return { asked, said, later, isReplyLast }
 }
 
-function replacing({ trigger, messageId }: Readonly<Record<string, unknown>>, last: AiSdkMessage) {
+function replacing(
+  { trigger, messageId }: Readonly<Record<string, unknown>>,
+  last: AiSdkMessage,
+  isNamedGone: boolean,
+) {
   if (trigger === 'regenerate-message') return { replaces: 'regenerate' as const }
-  return messageId === last.id ? { replaces: 'edit' as const } : {}
+  return messageId === last.id || isNamedGone ? { replaces: 'edit' as const } : {}
 }
 
 /**

@@ -69,8 +69,7 @@ export async function handleAiSdkChat(
       if (left) throw new Overtaken(left)
       return lackedBy(continued, place.said, stored)
     }
-    const isElsewhere =
-      continued !== undefined && !(place.isReplyLast && (agent.threads || place.later === undefined))
+    const isElsewhere = continued !== undefined && !(place.isReplyLast && place.later === undefined)
     // Without threads, a reply that the page can't show would be lost.
     const maxSteps = isElsewhere && !agent.threads ? 0 : undefined
     const run = await startRun(agent, input, options, request.signal, { lacked, maxSteps })
@@ -93,7 +92,7 @@ export async function handleAiSdkChat(
 
 const OVERTAKEN = 'The conversation has messages that this page goes on without. Load it again.'
 const ONLY_CARRIED_OUT =
-  'Only answers to an earlier reply were carried out, and the last message got no reply. Send a new message.'
+  'This request could only carry out answers to an earlier reply. If the last message has no reply, send it again.'
 
 /** Leaves the start of a run that must not begin. */
 class Overtaken extends CountersignError {
