@@ -1,14 +1,16 @@
 import {
   type ApprovalDecided,
   CountersignError,
+  isRecord,
   type Message,
+  parseJson,
   type ResumeEntry,
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
 import { approvalIdOf, readAnswers, readProjected } from '../answers/answers.js'
 import { outcomeOfOpenCall } from '../answers/open-call.js'
-import { type CallOutcome, handedOutOutcome, type Refusal } from '../answers/outcome.js'
+import { type CallOutcome, handedOutOutcome, notClosed, type Refusal } from '../answers/outcome.js'
 import { type ReadHistory, readHistory } from '../answers/records.js'
 import { settleVerdicts } from '../answers/settle.js'
 import { type VerifiedVerdict, verifyAnswers } from '../answers/verify.js'
@@ -135,6 +137,8 @@ class Progress {
     const { messages, sites, issued } = this.read
     if (this.#error !== undefined) return
     for (const site of sites) {
+      if (!issued.isWhole && site.result && isAnswerLike(site.result))
+        this.#unsettle(notClosed({ approvalId: undefined, site }))
       if (site.result !== undefined || this.#settled.has(site) || isProvidersOwn(site.call)) continue
       // The call that represents an approval request stays open as long as the request.
       if (this.scope.settings.approvals.askAsTool && site.call.function.name === APPROVAL_TOOL) continue
@@ -239,4 +243,10 @@ class Progress {
     this.#error ??= error
     this.#failed.abort()
   }
+}
+
+/** Some clients append the user's answer as the result of the call. Only the ledger knows whether that call has run. */
+function isAnswerLike({ content }: ToolMessage): boolean {
+  const value = typeof content === 'string' ? parseJson(content) : undefined
+  return isRecord(value) && typeof value.approved === 'boolean'
 }
