@@ -157,12 +157,12 @@ test('an answer that cannot be checked ends the run, also if the client has appe
   expect(model.requests).toHaveLength(1)
 })
 
-test.each([['unsettled'], everything])(
-  'nor does the next request give the model that answer as a result, while %s fails',
-  async (...down) => {
+test.each([{ fails: ['unsettled'] }, { fails: everything }])(
+  'nor does the next request give the model that answer as a result: %o',
+  async ({ fails }) => {
     const { ledger, state } = ledgerThatGoesDown()
     const { agent, model, history } = await paid(ledger)
-    state.down = down as typeof state.down
+    state.down = fails
     const appended: Message = { id: 'r', role: 'tool', toolCallId: 'c1', content: '{"approved":true}' }
     const asked: Message = { id: 'u2', role: 'user', content: 'Did it work?' }
     const failed = await collect(agent, input([...history, appended, asked]), context)
