@@ -505,3 +505,16 @@ test('a message whose reply failed does not count as replied to because an older
   await loaded.sendMessage()
   expect([loaded.status, callsOf(loaded).at(-1)]).toEqual(['ready', 'bob approval-requested'])
 })
+
+test('a page that asks for another reply to a text that another page has edited is told so, and the edit stays', async () => {
+  let ids = 0
+  const { page, load } = open(() => [call('send', `c${++ids}`), end('tool_calls')])
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  const other = page(await load())
+  await other.sendMessage({ text: 'uno', messageId: other.messages[0]?.id ?? '' })
+  await chat.regenerate()
+  expect(chat.status).toBe('error')
+  expect(callsOf(chat)).toEqual([])
+  expect(callsOf({ messages: await load() })).toEqual(['c2 approval-requested'])
+})

@@ -169,11 +169,12 @@ export async function inputFor(
   const id = versionOf(last)?.id
   const hasNew = id === undefined && !place.isReplyLast
   const own = added.filter(({ role }) => role !== 'user')
-  // The SDK repeats a request that failed as if its message were edited.
-  if (!replaces || !last || id === undefined || (replaces === 'edit' && isSame(last))) {
+  // The SDK repeats a request that failed as if its message were edited. And nobody asks anew for the reply to an edit that the page does not show.
+  const isOther = replaces === 'edit' ? isSame(last) : id !== last?.id && !isSame(last)
+  if (!replaces || !last || id === undefined || isOther) {
     const asked = continued ? storedId(place.asked) : said
     // A stored version may have another id than the page's message.
-    const news = id !== undefined && isSame(last) ? own : added
+    const news = id !== undefined && (replaces || isSame(last)) ? own : added
     return { input: { ...input, messages: news }, place: { ...place, asked, said, hasNew } }
   }
   const edited = replaces === 'edit' ? [...own, { ...last, id: randomId('msg_') }] : own
