@@ -54,9 +54,11 @@ export class Recorder {
     clearInterval(this.#renewal)
     clearTimeout(this.#timer)
     if (!this.lost.aborted) return
-    await this.writer
-      .release()
-      .catch((error: unknown) => this.settings.warn('A thread was not released.', error))
+    // What a recovery could not store, the next one does: it finds the thread by its hold, which lapses at once.
+    const isTriedAgain = this.isRecovery && !isFull(this.lost.reason)
+    await (isTriedAgain ? this.writer.renew(1) : this.writer.release()).catch((error: unknown) =>
+      this.settings.warn('A thread was not released.', error),
+    )
     throw this.lost.reason
   }
 

@@ -275,8 +275,9 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       checkSubject(context?.subject)
       const owner = context?.subject ?? null
       await threadsOf({ threads }).remove({ owner, threadId })
-      if (owner !== null) await agent.grants.revoke(owner, { threadId }, gone)
       await outside((leave) => closeRequests({ settings, owner, threadId, leave }), gone)
+      // Afterwards, so that it also ends what an answer has given meanwhile.
+      if (owner !== null) await agent.grants.revoke(owner, { threadId }, gone)
     },
     async recover(recoverOptions = {}) {
       checkOptions('agent.recover', recoverOptions, { limit: wholeFrom(1, MOST_AT_ONCE) })

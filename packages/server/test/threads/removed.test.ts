@@ -16,12 +16,16 @@ import { call, counted, SECRET, say } from '../support.js'
 
 const context = { subject: 'ann' }
 
-function setUp(change: (ledger: Ledger) => Partial<Ledger> = () => ({})) {
+function setUp(
+  change: (ledger: Ledger) => Partial<Ledger> = () => ({}),
+  terms: { readonly bind?: () => Promise<string> } = {},
+) {
   let now = 1_700_000_000_000
   let calls = 0
   const memory = memoryLedger({ now: () => now, maxRecords: 4, maxRecordsPerOwner: 4 })
   const ledger = { ...memory, ...change(memory) }
-  const pay = counted('pay', { needsApproval: true, scopes: ['once', 'session'], expiresIn: 'never' })
+  const asks = { needsApproval: true, scopes: ['once', 'session'], expiresIn: 'never' } as const
+  const pay = counted('pay', { ...asks, ...terms })
   const audited: AuditEntry[] = []
   const agent = createAgent({
     model: scriptedModel(({ messages }) =>
@@ -34,12 +38,15 @@ function setUp(change: (ledger: Ledger) => Partial<Ledger> = () => ({})) {
     runLog: memoryRunLog(),
     approvals: { ledger, secret: SECRET, onAudit: (entry) => void audited.push(entry) },
   })
-  const open = async (threadId: string) => {
-    const messages = [{ id: `m-${threadId}`, role: 'user', content: 'Pay' }]
-    const body = JSON.stringify({ threadId, runId: `run-${threadId}`, messages, tools: [], context: [] })
+  const post = async (threadId: string, more: object) => {
+    const body = JSON.stringify({ threadId, messages: [], tools: [], context: [], ...more })
     const headers = { 'content-type': 'application/json' }
     const request = new Request('http://test/', { method: 'POST', headers, body })
-    await (await handleChat(agent, request, { context })).text()
+    return (await handleChat(agent, request, { context })).text()
+  }
+  const open = (threadId: string) => {
+    const messages = [{ id: `m-${threadId}`, role: 'user', content: 'Pay' }]
+    return post(threadId, { runId: `run-${threadId}`, messages })
   }
   const remove = async (threadId: string) =>
     (
@@ -49,7 +56,7 @@ function setUp(change: (ledger: Ledger) => Partial<Ledger> = () => ({})) {
     ).status
   const phases = async (threadId: string) =>
     (await memory.unsettled('ann', threadId)).map(({ state }) => state.phase)
-  return { agent, ledger: memory, audited, open, remove, phases, pass: (ms: number) => (now += ms) }
+  return { agent, ledger: memory, audited, post, open, remove, phases, pass: (ms: number) => (now += ms) }
 }
 
 test('removing a conversation cancels its open approval requests, and those of no other', async () => {
@@ -106,3 +113,46 @@ test('a call that runs while its conversation is removed is left alone', async (
   expect(await remove('t')).toBe(204)
   expect(await phases('t')).toEqual(['claimed'])
 })
+
+test('an answer for the session that is carried out while its conversation is removed leaves no session approval behind', async () => {
+  const [bound, removing] = [deferred(), deferred()]
+  let binds = 0
+  const bind = async () => {
+    if (++binds === 2) {
+      bound.resolve()
+      await removing.promise
+    }
+    return 'x'
+  }
+  // The answer goes on as soon as the approvals of the conversation are revoked, and is claimed before anything else happens.
+  let claimed: Promise<unknown> = Promise.resolve()
+  const slow = (memory: Ledger): Partial<Ledger> => ({
+    async revoke(...given) {
+      const revoked = await memory.revoke(...given)
+      removing.resolve()
+      await claimed
+      return revoked
+    },
+  })
+  const { agent, post, open, remove } = setUp(slow, { bind })
+  const events = await open('t')
+  const finished = events.split('\n\n').findLast((event) => event.includes('RUN_FINISHED')) ?? ''
+  const [{ id, metadata }] = JSON.parse(finished.slice(finished.indexOf('{'))).outcome.interrupts
+  const payload = { approved: true, scope: 'session' }
+  claimed = post('t', {
+    runId: 'answer',
+    resume: [{ interruptId: id, status: 'resolved', payload, metadata }],
+  })
+  await bound.promise
+  expect(await remove('t')).toBe(204)
+  await claimed
+  expect(await agent.grants.list('ann')).toEqual([])
+})
+
+function deferred() {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}

@@ -423,3 +423,24 @@ test('no page that loads while recover() works sees a reply that was cut off as 
   expect(seen).not.toContain('complete')
   expect(seen.at(-1)).toBe('cut off')
 })
+
+test('a recovery whose last change the store refuses once is found again, and marks the reply then', async () => {
+  const { start, threads, load, expire, warnings } = machines()
+  await start(() => cutOff(delta('Half an answer'))).dieAfter('answer', {
+    runId: 'r1',
+    messages: [user('u1')],
+  })
+  const { append } = threads
+  let fails = true
+  threads.append = async (where, change) => {
+    if (!fails || !change.release) return append(where, change)
+    fails = false
+    throw new Error('down')
+  }
+  const { agent } = start(() => [])
+  expect(await agent.recover()).toBe(0)
+  expect(warnings).not.toEqual([])
+  expire()
+  expect(await agent.recover()).toBe(1)
+  expect((await load()).at(-1)?.metadata).toEqual({ countersign: { cut: true } })
+})
