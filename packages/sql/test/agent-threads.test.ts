@@ -16,14 +16,19 @@ for (const database of databases) {
     async () => {
       const { one, other, prefix } = await newTables(database)
       let calls = 0
+      let goOn = () => {}
+      const refused = new Promise<void>((resolve) => {
+        goOn = resolve
+      })
       const model: Model = {
         id: 'test/model',
         async *stream() {
           calls++
           for (const delta of words) {
-            await sleep(60)
+            await sleep(20)
             yield { type: 'text-delta', delta }
           }
+          await refused
           yield { type: 'finish', reason: 'stop' }
         },
       }
@@ -53,8 +58,9 @@ for (const database of databases) {
         })
       }
       const posted = Array.from({ length: 50 }, (_, n) => post(n % 2 ? first : second, 'r1', 'u1'))
-      await posted[0]
+      await Promise.all(posted)
       const busy = await post(second, 'r2', 'u2')
+      goOn()
       expect([busy.status, await busy.json()]).toMatchObject([
         409,
         { error: { code: 'thread-busy', runId: 'r1' } },
