@@ -6,8 +6,15 @@ import { isFull, isLost, type ThreadWriter } from './thread-writer.js'
 /** Milliseconds between two saves of text that is still arriving. */
 const SAVE_EVERY = 1000
 
+/**
+ * The last stored reply: `whole` as far as is known; `cut-off` by the death of its process, so that it stays so unless the run adds to it; or
+ * `abandoned`, whatever the run adds, because it only ends a run whose process has died.
+ */
+type LastReply = 'whole' | 'cut-off' | 'abandoned'
+
 export class Recorder {
   readonly #branch: RecordedBranch
+  readonly #start: string | undefined
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
   #saving: Promise<void> = Promise.resolve()
@@ -24,10 +31,10 @@ export class Recorder {
     messages: readonly Message[],
     /** Of earlier runs with the same id. */
     private readonly usedBefore: readonly TokenUsage[],
-    /** Whether it records the end of a run whose process has died. */
-    private readonly isRecovery: boolean,
+    private readonly reply: LastReply,
   ) {
     this.#branch = new RecordedBranch(messages)
+    this.#start = messages.at(-1)?.id
     this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
   }
 
@@ -44,6 +51,11 @@ export class Recorder {
     return undefined
   }
 
+  get #isCut(): boolean {
+    if (this.reply === 'whole') return false
+    return this.reply === 'abandoned' || this.#branch.change().head === this.#start
+  }
+
   close(): Promise<void> {
     this.#closed ??= this.#end()
     return this.#closed
@@ -55,7 +67,7 @@ export class Recorder {
     clearTimeout(this.#timer)
     if (!this.lost.aborted) return
     // What a recovery could not store, the next one does: it finds the thread by its hold, which lapses at once.
-    const isTriedAgain = this.isRecovery && !isFull(this.lost.reason)
+    const isTriedAgain = this.reply === 'abandoned' && !isFull(this.lost.reason)
     await (isTriedAgain ? this.writer.renew(1) : this.writer.release()).catch((error: unknown) =>
       this.settings.warn('A thread was not released.', error),
     )
@@ -82,7 +94,7 @@ export class Recorder {
   }
 
   /** `isCut`: with the mark of a reply that was cut off. It comes with the release, so that no page sees a free thread without it. */
-  async #store(release: boolean, withoutParts = false, isCut = release && this.isRecovery): Promise<void> {
+  async #store(release: boolean, withoutParts = false, isCut = release && this.#isCut): Promise<void> {
     if (this.lost.aborted) return
     const { messages, head, commit } = this.#branch.change({ withoutParts, isCut })
     const isChanged = messages.length > 0

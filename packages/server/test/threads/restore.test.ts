@@ -444,3 +444,24 @@ test('a recovery whose last change the store refuses once is found again, and ma
   expect(await agent.recover()).toBe(1)
   expect((await load()).at(-1)?.metadata).toEqual({ countersign: { cut: true } })
 })
+
+test('a reply that was cut off is marked also if the run that was to continue it fails before it says anything', async () => {
+  const { start, threads, load, shown } = machines()
+  const saved = async () => (await threads.load(key))?.messages.length === 2
+  const first = start(async function* () {
+    yield delta('Half an ')
+    await vi.waitUntil(saved)
+    yield delta('answer')
+    await never
+  })
+  await first.dieAfter('answer', { runId: 'r1', messages: [user('u1')] })
+  const failing = start(() => {
+    throw new Error('down')
+  })
+  const page = { forwardedProps: { countersign: { last: (await load()).at(-1)?.id } } }
+  expect(await (await failing.post({ runId: 'r2', ...page })).text()).toContain('RUN_ERROR')
+  expect((await shown()).at(-1)?.parts).toEqual(['Half an answer'])
+  expect((await load()).at(-1)?.metadata).toEqual({ countersign: { cut: true } })
+  await (await start(() => [delta('All of it.')]).post({ runId: 'r3', ...page })).text()
+  expect(JSON.stringify((await load()).at(-1))).not.toContain('cut')
+})
