@@ -14,7 +14,8 @@ type LastReply = 'whole' | 'cut-off' | 'abandoned'
 
 export class Recorder {
   readonly #branch: RecordedBranch
-  readonly #start: string | undefined
+  readonly #start: Message | undefined
+  #hasFailed = false
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
   #saving: Promise<void> = Promise.resolve()
@@ -34,7 +35,7 @@ export class Recorder {
     private readonly reply: LastReply,
   ) {
     this.#branch = new RecordedBranch(messages)
-    this.#start = messages.at(-1)?.id
+    this.#start = messages.at(-1)
     this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
   }
 
@@ -44,6 +45,7 @@ export class Recorder {
 
   take(event: AGUIEvent): Promise<void> | undefined {
     if (this.#closed) return undefined
+    this.#hasFailed ||= event.type === 'RUN_ERROR' && event.code !== 'aborted'
     this.#branch.dispatch(event)
     if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT')
       return this.#save().then(() => this.lost.throwIfAborted())
@@ -52,8 +54,10 @@ export class Recorder {
   }
 
   get #isCut(): boolean {
-    if (this.reply === 'whole') return false
-    return this.reply === 'abandoned' || this.#branch.change().head === this.#start
+    if (this.reply === 'abandoned') return true
+    const hasAdded = this.#branch.change().head !== this.#start?.id
+    if (this.reply === 'cut-off' && !hasAdded) return true
+    return this.#hasFailed && (hasAdded || this.#start?.role !== 'assistant')
   }
 
   close(): Promise<void> {

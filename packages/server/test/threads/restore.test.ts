@@ -465,3 +465,33 @@ test('a reply that was cut off is marked also if the run that was to continue it
   await (await start(() => [delta('All of it.')]).post({ runId: 'r3', ...page })).text()
   expect(JSON.stringify((await load()).at(-1))).not.toContain('cut')
 })
+
+test.each([{ says: ['Half an ', 'answer'] }, { says: [] }])(
+  'a reply that ended with an error is marked as cut off, and the next request continues it: %o',
+  async ({ says }) => {
+    const { start, load, shown } = machines()
+    const failing = start(function* () {
+      yield* says.map(delta)
+      throw new Error('down')
+    })
+    const request = { runId: 'r1', messages: [user('u1')] }
+    expect(await (await failing.post(request)).text()).toContain('RUN_ERROR')
+    expect((await load()).at(-1)?.metadata).toEqual({ countersign: { cut: true } })
+    const last = (await load()).at(-1)?.id
+    const page = { forwardedProps: { countersign: { last } } }
+    await (await start(() => [delta('All of it.')]).post({ runId: 'r2', ...page })).text()
+    expect((await shown()).at(-1)?.parts).toEqual(['All of it.'])
+    expect(JSON.stringify((await load()).at(-1))).not.toContain('cut')
+  },
+)
+
+test('a complete reply is not marked because a request that brings nothing fails', async () => {
+  const { start, load } = machines()
+  await (await start(() => [delta('Done.')]).post({ runId: 'r1', messages: [user('u1')] })).text()
+  const failing = start(() => {
+    throw new Error('down')
+  })
+  const page = { forwardedProps: { countersign: { last: (await load()).at(-1)?.id } } }
+  expect(await (await failing.post({ runId: 'r2', ...page })).text()).toContain('RUN_ERROR')
+  expect((await load()).at(-1)?.metadata).toBeUndefined()
+})
