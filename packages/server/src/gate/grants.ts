@@ -169,7 +169,7 @@ interface GrantingAnswer {
 /**
  * Stores what an approval grants beyond its call: a session grant, keyed by the arguments that ran, or the mandate that was chosen. If the
  * first fails, the answer counts for its call alone. `exceeded`: the user has chosen one mandate for several calls, and it does not cover
- * this one. `unknown`: nothing may count it. `again`: the call may have been tried before, and what it granted then is not granted anew.
+ * this one. `unknown`: nothing may count it, so it must not start. `again`: the call may have been tried before, and what it granted then is not granted anew.
  */
 export async function grantAnswered(
   scope: RunScope,
