@@ -120,3 +120,12 @@ test('a tool whose schema has no canonical text offers no session approval, with
   expect(await listed()).toBe(0)
   expect(warned.filter((message) => message.includes('send'))).toHaveLength(1)
 })
+
+test('a tool with mandates whose schema has no canonical text offers none, and can be approved', async () => {
+  const parameters = { type: 'object', description: '\ud800' }
+  const { speak, approve, runs } = deploy(memoryLedger(), { mandates, parameters, scopes: ['once'] } as Terms)
+  const asked = await speak()
+  expect(asked.asked.map(({ approval }) => approval.mandates)).toEqual([undefined])
+  await approve(asked, 'once')
+  expect(runs.length).toBe(1)
+})
