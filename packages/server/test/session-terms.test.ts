@@ -102,3 +102,30 @@ test('a mandate of another version of its tool is not listed, and one of a tool 
   expect(await deploy(ledger, { mandates, version: '2' }).listed()).toBe(0)
   expect(await deploy(ledger, {}, { tools: [] }).listed()).toBe(1)
 })
+
+test('a tool whose schema has no canonical text offers no session approval, with one warning, and can be approved', async () => {
+  class Schema {
+    readonly type = 'object'
+  }
+  const warned: string[] = []
+  const terms = { parameters: new Schema() } as unknown as Terms
+  const more = { warn: (message: string) => void warned.push(message) }
+  const { speak, approve, runs, listed } = deploy(memoryLedger(), terms, more)
+  for (const count of [1, 2]) {
+    const asked = await speak()
+    expect(asked.asked.map(({ approval }) => approval.options)).toEqual([['deny', 'once']])
+    await approve(asked, 'once')
+    expect(runs.length).toBe(count)
+  }
+  expect(await listed()).toBe(0)
+  expect(warned.filter((message) => message.includes('send'))).toHaveLength(1)
+})
+
+test('a tool with mandates whose schema has no canonical text offers none, and can be approved', async () => {
+  const parameters = { type: 'object', description: '\ud800' }
+  const { speak, approve, runs } = deploy(memoryLedger(), { mandates, parameters, scopes: ['once'] } as Terms)
+  const asked = await speak()
+  expect(asked.asked.map(({ approval }) => approval.mandates)).toEqual([undefined])
+  await approve(asked, 'once')
+  expect(runs.length).toBe(1)
+})

@@ -11,6 +11,7 @@ import { copyOf } from '../encoding/copy.js'
 import { callHook, isLeft } from '../encoding/hooks.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
 import { plainOf } from '../encoding/plain.js'
+import { warnOnce } from '../encoding/warn-once.js'
 import { type ApprovalRecord, type ApprovalScope, NEVER, type ShownTerms } from '../ledger/ledger.js'
 import { shownOffer } from '../mandates/offer.js'
 import { failed, type ToolFailure } from '../outcome.js'
@@ -122,6 +123,8 @@ async function signRecord(
   const { tool } = call
   const issuedAt = now()
   const expiresIn = tool.expiresIn ?? approvals.expiresIn
+  const scopes = own.scopes ?? termsOf(tool).scopes
+  const session = scope.owner !== null && scopes.includes('session') ? await digestOf(scope, tool) : undefined
   const question = {
     owner: scope.owner,
     threadId: scope.threadId,
@@ -131,7 +134,8 @@ async function signRecord(
     toolName: call.name,
     ...(tool.toolServer !== undefined && { toolServer: tool.toolServer }),
     arguments: call.canonical,
-    scopes: own.scopes ?? termsOf(tool).scopes,
+    // Without a digest, a session approval would count for no version of the tool.
+    scopes: session === '' ? scopes.filter((option) => option !== 'session') : scopes,
     edits: tool.allowEdits ?? false,
     issuedAt,
     // Whole seconds, as in the token: a request that is sent again must be identical.
@@ -153,7 +157,7 @@ async function signRecord(
   return {
     ...question,
     idempotent: tool.idempotent ?? false,
-    ...(question.owner !== null && question.scopes.includes('session') && { tool: await toolDigest(tool) }),
+    ...(session && { tool: session }),
     ...(providerExecuted && { providerExecuted }),
     ...(mandates !== undefined && { mandates }),
     ...(own.shown !== undefined && { shown: { ...shownTerms(scope, call), ...own.shown } }),
@@ -161,6 +165,15 @@ async function signRecord(
     ...(own.again !== undefined && { earlier: own.again.earlier }),
     token,
   }
+}
+
+/** The digest of a tool, for a session approval; empty if there is none. */
+function digestOf({ settings }: RunScope, tool: ReadyCall['tool']): Promise<string> {
+  return toolDigest(tool).catch((error: unknown) => {
+    const warn = (message: string) => settings.warn(message, error)
+    warnOnce(warn, `No session approval of ${tool.name} is offered: its schema can't be written as JSON.`)
+    return ''
+  })
 }
 
 /** The preview of the request before this one, if both together are no larger than one may be. */

@@ -169,7 +169,7 @@ interface GrantingAnswer {
 /**
  * Stores what an approval grants beyond its call: a session grant, keyed by the arguments that ran, or the mandate that was chosen. If the
  * first fails, the answer counts for its call alone. `exceeded`: the user has chosen one mandate for several calls, and it does not cover
- * this one. `unknown`: it may not. `again`: the call may have been tried before, and what it granted then is not granted anew.
+ * this one. `unknown`: nothing may count it, so it must not start. `again`: the call may have been tried before, and what it granted then is not granted anew.
  */
 export async function grantAnswered(
   scope: RunScope,
@@ -185,6 +185,7 @@ export async function grantAnswered(
     const age = again ? Math.max(0, now() - (granting.answer.at ?? 0)) : undefined
     const granted = await approvals.ledger.grant({ ...request, approved: true, revision, age })
     if (granted.status === 'granted') await auditGranted(scope, granted.grant)
+    if (granted.status === 'uncounted') return 'unknown'
     return granted.status === 'exceeded' ? granted.status : undefined
   } catch (error) {
     warn(`No session grant could be made for ${call.name}.`, error)

@@ -41,7 +41,9 @@ export async function mandateCall(
   if (tool.mandates === undefined || owner === null) return undefined
   const { toolServer } = tool
   const { epoch: since } = settings.approvals
-  return { owner, threadId, toolName: name, toolServer, tool: await toolDigest(tool), input, callKey, since }
+  // Without a digest no mandate applies; denials do.
+  const digest = await toolDigest(tool).catch(() => '')
+  return { owner, threadId, toolName: name, toolServer, tool: digest, input, callKey, since }
 }
 
 /** Mandates as RFC 8785 text, to be bound. */

@@ -36,6 +36,7 @@ import {
   addDenial,
   addMandate,
   findDenial,
+  isLimited,
   type MandateGrant,
   returnUse,
   useMandate,
@@ -198,13 +199,14 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
         if (grant.approved) {
           const before = mandatesOf(row)
           const added = addMandate(before, grant, { ...request, isRevoked }, now)
-          if (added === 'exceeded') return { result: EXCEEDED }
+          if (added === 'exceeded' || added === 'uncounted') return { result: { status: added } }
           const left = added ?? before
           const isOver = request.age !== undefined && !left.some(({ id }) => id === grant.id)
           const inForce = left.find(({ scopeKey }) => scopeKey === grant.scopeKey) ?? grant
           // A mandate that is still in force counts the call all the same.
           const result = isRevoked || isOver ? REVOKED : grantedOf(inForce)
-          return { result, row: added && mandatesRow(added), newest: maxGrants }
+          const whenFull = isLimited(grant, request.call) ? { whenFull: UNCOUNTED } : {}
+          return { result, row: added && mandatesRow(added), newest: maxGrants, ...whenFull }
         }
         const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
         if (left === undefined) return { result: FULL }
@@ -295,7 +297,7 @@ const DENIALS = 'denials'
 const grantedOf = (grant: Grant) => ({ status: 'granted', grant: copyOf(grant) }) as const
 const REVOKED = { status: 'revoked' } as const
 const FULL = { status: 'full' } as const
-const EXCEEDED = { status: 'exceeded' } as const
+const UNCOUNTED = { status: 'uncounted' } as const
 
 /** A random number, practically never used before. */
 function newRevision(): number {

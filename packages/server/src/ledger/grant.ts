@@ -126,6 +126,8 @@ export type GrantResult =
   | { readonly status: 'full' }
   /** The mandate is in force, and what is left of it does not cover the call, which must not start. */
   | { readonly status: 'exceeded' }
+  /** The mandate limits the call and is not stored, for lack of room or after a revocation: nothing counts the call, which must not start. */
+  | { readonly status: 'uncounted' }
   /** This ledger keeps no grants: the scope `session` counts as `once`. */
   | { readonly status: 'unsupported' }
 

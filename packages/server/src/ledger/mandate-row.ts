@@ -106,13 +106,14 @@ export function returnUse(
  * The mandates with a new one, which replaces an earlier one with the same terms: unless the user was asked before that was given, and has
  * chosen the same one for several calls. The call that it was chosen for counts, if it matches. Undefined if nothing changes, as for the same
  * approval again. After a revocation none is given, and one that is in force counts the call all the same.
+ * `uncounted`: none does, and the call needs to be counted.
  */
 export function addMandate(
   mandates: readonly MandateGrant[],
   grant: MandateGrant,
   given: Pick<GrantRequest, 'call' | 'askedAt' | 'age'> & { readonly isRevoked?: boolean },
   now: number,
-): readonly MandateGrant[] | 'exceeded' | undefined {
+): readonly MandateGrant[] | 'exceeded' | 'uncounted' | undefined {
   const { call, askedAt = Number.POSITIVE_INFINITY, age, isRevoked = false } = given
   const { approvalId } = grant.terms
   const same = mandates.find((one) => one.scopeKey === grant.scopeKey && now < one.expiresAt)
@@ -124,6 +125,7 @@ export function addMandate(
     const more = applies(same, call, now) ? charged(same, call, now) : undefined
     return more === undefined ? 'exceeded' : mandates.map((one) => (one === same ? more : one))
   }
+  if (isRevoked && isLimited(grant, call)) return 'uncounted'
   if (isRevoked || now >= grant.expiresAt || isOwn) return undefined
   // Nothing counts the call of another version of the tool.
   if (call !== undefined && call.tool !== grant.terms.tool && meetsAll(call.input, grant.terms.where))
@@ -131,6 +133,12 @@ export function addMandate(
   const first = call && applies(grant, call, now) ? charged(grant, call, now) : undefined
   const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
   return [...others, first ?? grant].slice(-MAX_MANDATES)
+}
+
+/** Whether a mandate bounds how many calls like this one start: then each of them has to be counted. */
+export function isLimited({ terms, usesLeft }: MandateGrant, call: MandateCall | undefined): boolean {
+  if (terms.budget === undefined && usesLeft === undefined) return false
+  return call !== undefined && meetsAll(call.input, terms.where)
 }
 
 /**

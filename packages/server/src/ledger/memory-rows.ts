@@ -140,7 +140,7 @@ export class MemoryRows implements RowStore {
       // A row that may be dropped at any time may be dropped at once. As it was, a mandate would not count its uses.
       if (row.expendable === true) this.#remove(name)
       else if (before !== undefined) this.#mayYield(name, before)
-      return row.expendable === true
+      return row.expendable === true && change.whenFull === undefined
     }
     this.#put(name, next, before)
     this.#trim(owner, next, change.newest)

@@ -38,7 +38,9 @@ export interface Change<Result> {
   readonly room?: Room | undefined
   /** The row's list keeps only this many rows; the oldest are removed. */
   readonly newest?: number | undefined
-  /** The result if the change does not fit. Default: the update rejects with `ledger-unavailable`. */
+  /**
+   * The result if the change does not fit. Default: the update rejects with `ledger-unavailable`, or an expendable row is dropped at once.
+   */
   readonly whenFull?: Result | undefined
   /**
    * The previous row, for a change that must not stand if its caller was told that it failed. A store that can't be sure restores it,

@@ -65,3 +65,17 @@ test('W12 a full memory ledger keeps its standing denials, and takes no other', 
   expect(await grant(ledger, 1, 'mallory', false, 't1')).toEqual({ status: 'full' })
   expect(await find(ledger, 'mallory')).toMatchObject({ approved: false })
 })
+
+test('W9 a mandate with limits for which a memory ledger has no room is not reported as given', async () => {
+  const to = 'x'.repeat(2000)
+  const give = (maxSizePerOwner: number, uses: number | undefined) =>
+    memoryLedger({ maxSizePerOwner }).grant({
+      ...{ ...key, scopeKey: 'terms', approved: true, uses },
+      terms: { label: 'Pay', where: [{ field: 'to', is: to }], tool: 'v1', approvalId: 'approval' },
+      call: { ...key, tool: 'v1', input: { to }, callKey: 'approval', since: 0 },
+    })
+  expect(await give(1000, 2)).toEqual({ status: 'uncounted' })
+  expect(await give(10_000, 2)).toMatchObject({ status: 'granted', grant: { usesLeft: 1 } })
+  // Nothing is to be counted.
+  expect(await give(1000, undefined)).toMatchObject({ status: 'granted' })
+})

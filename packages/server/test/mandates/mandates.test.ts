@@ -268,7 +268,7 @@ test.each([
 )
 
 test.each(['something else was revoked', 'its process died'])(
-  'a mandate that is used up and chosen anew does not keep its call from running, although %s',
+  'a mandate that is used up and chosen anew counts its call, or the call does not start, although %s',
   async (how) => {
     let time = 1e12
     let isHit = false
@@ -300,7 +300,7 @@ test.each(['something else was revoked', 'its process died'])(
       time += 60_000
       await send('again')
     } else await first
-    expect(chat.runs).toEqual([bill(190), bill(150)])
+    expect(chat.runs).toEqual(how.startsWith('its') ? [bill(190), bill(150)] : [bill(190)])
     expect(await chat.list()).toMatchObject([{ terms: { spent: how.startsWith('its') ? 150 : 190 } }])
   },
 )
@@ -478,10 +478,39 @@ test('W11 a revocation between the answer and the grant wins: no mandate is stor
       },
     },
   })
-  await chat.reply(await chat.propose([bill(1)]), choose('acme'))
+  await chat.reply(await chat.propose([bill(1)]), choose('small'))
   expect(chat.runs).toEqual([bill(1)])
   expect(await chat.list()).toEqual([])
 })
+
+test.each([
+  ['everything was revoked', {}, 1000],
+  ['something else was revoked', { id: 'other' }, 1000],
+  ['the ledger had no room for its revision', undefined, 5],
+] as const)(
+  'W9 a mandate with limits that is not stored, because %s after the claim, lets none of its calls start',
+  async (_, which, maxRecordsPerOwner) => {
+    let claims = 0
+    const memory = memoryLedger({ maxRecordsPerOwner })
+    const ledger: Ledger = {
+      ...memory,
+      id: memory.id,
+      claim: async (...asked) => {
+        const claimed = await memory.claim(...asked)
+        claims += 1
+        if (claims === 5 && which !== undefined) await chat.agent.grants.revoke('ann', which)
+        return claimed
+      },
+    }
+    const chat = openChat({ ledger })
+    const asked = await chat.propose(Array.from({ length: 5 }, () => bill(100)))
+    const { results: said } = await chat.reply(asked, choose('acme'))
+    expect(claims).toBe(5)
+    expect(chat.runs).toEqual([])
+    expect(said.map(({ own }) => own?.code)).toEqual(Array(5).fill('ledger-unavailable'))
+    expect(await chat.list()).toEqual([])
+  },
+)
 
 test('W12 a standing denial refuses with its reason, is listed, beats every approval, and is revocable', async () => {
   const chat = openChat({ tool: { scopes: ['once', 'session'] } })
