@@ -96,7 +96,7 @@ test('a page that sends messages shows its error, and sends again what did not a
 test('the page that sends files sends as large a photo as it reads, and shows why a message was refused: that of several photos is told in no other way', async () => {
   const { code = '' } = blocksOf('docs/habits.md').find(({ code }) => code.includes('readFiles(')) ?? {}
   const told = vi.spyOn(console, 'log').mockImplementation(() => {})
-  onTestFinished(() => vi.restoreAllMocks())
+  onTestFinished(() => told.mockRestore())
   const photo = (bytes: number) => new File([new Uint8Array(bytes)], 'photo.jpg', { type: 'image/jpeg' })
   const onError = vi.fn()
   const agent = createAgent({ tools: [], model: scriptedModel(() => [{ type: 'finish', reason: 'stop' }]) })
