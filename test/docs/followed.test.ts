@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { ChatClient, stream } from '@countersign/client'
+import { readFiles } from '@countersign/client/files'
 import { type Agent, createAgent, memoryThreads, scriptedModel, tool } from '@countersign/server'
 import { ensureSchema, fromD1 } from '@countersign/sql'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -90,6 +91,33 @@ test('a page that sends messages shows its error, and sends again what did not a
   expect(pages.length).toBeGreaterThan(8)
   const silent = pages.filter(({ code }) => !/\berror\b/.test(code) || !code.includes('retry()'))
   expect(silent.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+})
+
+test('the page that sends files sends as large a photo as it reads, and shows why a message was refused: that of several photos is told in no other way', async () => {
+  const { code = '' } = blocksOf('docs/habits.md').find(({ code }) => code.includes('readFiles(')) ?? {}
+  const told = vi.spyOn(console, 'log').mockImplementation(() => {})
+  onTestFinished(() => told.mockRestore())
+  const photo = (bytes: number) => new File([new Uint8Array(bytes)], 'photo.jpg', { type: 'image/jpeg' })
+  const onError = vi.fn()
+  const agent = createAgent({ tools: [], model: scriptedModel(() => [{ type: 'finish', reason: 'stop' }]) })
+  const client = new ChatClient({ connection: stream((input) => agent.run(input)), onError })
+  onTestFinished(() => void client.dispose())
+  vi.stubGlobal('client', client)
+  vi.stubGlobal('input', { files: [photo(2 ** 20)] })
+  await importCode('habits', code)
+  expect(told.mock.calls).toEqual([])
+  expect(client.getSnapshot().messages.find(({ id }) => id === 'my-id')?.parts[1]?.type).toBe('file')
+
+  const sendTwo = async (bytes: number) =>
+    client.sendMessage({ text: 'Both', files: await readFiles([photo(bytes), photo(bytes)]) })
+  expect((await sendTwo(0.7 * 2 ** 20)).status).toBe('sent')
+  const refused = await sendTwo(2 ** 20)
+  expect([refused.status, client.getSnapshot().error, onError.mock.calls]).toEqual(['refused', undefined, []])
+  const { message = '' } = 'error' in refused ? refused.error : {}
+  expect(message).toMatch(/^More than 2097152 bytes of JSON can't be sent\./)
+  vi.stubGlobal('client', { sendMessage: async () => refused })
+  await importCode('habits', code)
+  expect(told.mock.calls).toEqual([[message]])
 })
 
 test('a server that has drained also closes the connections that a proxy keeps open, or it never ends', () => {

@@ -10,7 +10,7 @@ export function copyJson(value: unknown): { readonly value?: unknown; readonly f
   if (value === undefined) return {}
   try {
     const text = JSON.stringify(value, checked)
-    if (isLong(text)) return { fault: `It has more than ${MAX_BYTES} bytes of JSON.` }
+    if (isLong(text)) return { fault: `More than ${MAX_BYTES} bytes of JSON can't be sent.` }
     return { value: JSON.parse(text) as unknown }
   } catch (error) {
     return { fault: `What was given has no JSON form (${error}). Give plain objects and lists.` }

@@ -37,7 +37,7 @@ export function readUserMessage(
   input: SendInput,
   session: Pick<Session<ToolMap>, 'newId' | 'now'>,
 ): UIMessage | CountersignError {
-  const { value, fault = '' } = copyJson(typeof input === 'string' ? { text: input } : input)
+  const { value, fault } = copyJson(typeof input === 'string' ? { text: input } : input)
   const { text = '', files = [], parts = [], metadata, id = session.newId() } = record(value)
   const fits =
     typeof text === 'string' &&
@@ -46,12 +46,12 @@ export function readUserMessage(
     Array.isArray(parts) &&
     (metadata === undefined || isRecord(metadata)) &&
     typeof id === 'string'
-  if (!fits) return invalid(`${noMessage} ${fault}`)
+  if (!fits) return invalid(noMessage)
   const all = [text, ...files, ...parts]
     .map((part) => (typeof part === 'string' ? { type: 'text' as const, text: part } : part))
     .filter((part) => !isBlank(part))
   if (all.length === 0 || !all.every((part) => isText(part) || isFile(part)))
-    return invalid(`${noMessage} ${fault}`)
+    return invalid(fault ? `${fault} ${noMessage}` : noMessage)
   return { id, role: 'user', parts: all, createdAt: session.now(), ...(metadata && { metadata }) }
 }
 
