@@ -1,6 +1,6 @@
 import { aiSdk } from '@countersign/ai-sdk'
 import { handleAiSdkChat } from '@countersign/ai-sdk/server'
-import { ChatClient, type ChatClientOptions, fetchServerSentEvents } from '@countersign/client'
+import { ChatClient, type ChatClientOptions, clientTool, fetchServerSentEvents } from '@countersign/client'
 import {
   createAgent,
   handleChat,
@@ -16,7 +16,7 @@ import { call, end, said } from './model-events.js'
 // Two pages of one user, both with our client, show the same request: what one of them decides, the other learns, whatever the route.
 
 /** One page asked for a call and was shown the request; `other` shows the same. */
-async function open(route: 'ai-sdk' | 'ag-ui', hasThreads: boolean) {
+async function open(route: 'ai-sdk' | 'ag-ui', hasThreads: boolean, fails = false) {
   const ran: string[] = []
   const agent = createAgent({
     model: scriptedModel(({ messages }) => {
@@ -32,6 +32,7 @@ async function open(route: 'ai-sdk' | 'ag-ui', hasThreads: boolean) {
         needsApproval: true,
         execute: ({ to }) => {
           ran.push(to)
+          if (fails) throw new Error('No network.')
           return { sent: to }
         },
       }),
@@ -148,5 +149,59 @@ test.each([0, 1, 2, 3])(
         ])
       }
     }
+  },
+)
+
+test.each(everywhere)(
+  'a message behind the yes of another page leaves a call that failed as failed ($route, threads: $hasThreads)',
+  async ({ route, hasThreads }) => {
+    const { first, other } = await open(route, hasThreads, true)
+    await answer(other, true)
+    await first.sendMessage('and?')
+    expect(callOf(first)).toMatchObject({ state: 'error', approval: { delivery: 'settled' } })
+  },
+)
+
+test.each(['ai-sdk', 'ag-ui'] as const)(
+  'an approved client tool runs with the defaults of its schema (%s)',
+  async (route) => {
+    const input = z.object({ to: z.string(), copies: z.number().default(1) })
+    const about = { name: 'send', description: 'Sends.', input }
+    const agent = createAgent({
+      model: scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'user'
+          ? [call('send', 'bob'), end('tool_calls')]
+          : [said('Done.'), end('stop')],
+      ),
+      tools: [clientTool({ ...about, needsApproval: true })],
+      approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
+    })
+    const handle = route === 'ai-sdk' ? handleAiSdkChat : handleChat
+    const fetch: typeof globalThis.fetch = (url, init) =>
+      handle(agent, new Request(new URL(String(url), 'http://localhost/'), init), {
+        context: { subject: 'ada' },
+      })
+    const api = 'http://localhost/api/chat'
+    const ran: unknown[] = []
+    const client = new ChatClient({
+      threadId: 't',
+      connection: route === 'ai-sdk' ? aiSdk({ api, fetch }) : fetchServerSentEvents(api, { fetch }),
+      tools: [
+        clientTool({
+          ...about,
+          execute: (given) => {
+            ran.push(given)
+            return 'sent'
+          },
+        }),
+      ],
+    })
+    onTestFinished(client.dispose)
+    await client.sendMessage('send to bob')
+    await answer(client, true)
+    expect(ran).toEqual([{ to: 'bob', copies: 1 }])
+    await expect.poll(() => client.getSnapshot().status).toBe('ready')
+    const parts = client.getSnapshot().messages.flatMap((message) => message.parts)
+    expect(parts.filter(({ type }) => type === 'tool-call')).toMatchObject([{ state: 'complete' }])
   },
 )

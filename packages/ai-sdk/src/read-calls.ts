@@ -2,6 +2,7 @@ import {
   type AGUIEvent,
   asString,
   type Interrupt,
+  isRecord,
   omitUndefined,
   parseJson,
   sameJson,
@@ -25,7 +26,7 @@ interface Call {
   readonly name: string
   readonly step: number
   readonly providerExecuted: boolean
-  state: 'input' | 'available' | 'asked' | 'answered' | 'ended'
+  state: 'input' | 'available' | 'asked' | 'approved' | 'answered' | 'ended'
   text: string
   /** What was streamed of the arguments before they began anew. */
   streamed: string
@@ -115,6 +116,8 @@ export function createCallReader(
   function openCall(chunk: RawChunk): Call | undefined {
     const call = calls.get(field(chunk, 'toolCallId'))
     if (call?.step !== message.number) return undefined
+    const isAnswered = call.state === 'answered' || call.state === 'approved'
+    if (isAnswered && chunk.type === 'tool-input-available') return undefined
     const isWhole = call.state === 'available' || call.state === 'asked'
     if (isWhole && chunk.type === 'tool-input-start') return undefined
     const { input = call.given } = chunk
@@ -170,11 +173,11 @@ export function createCallReader(
       return
     }
     const earlier = calls.get(field(chunk, 'toolCallId'))
-    if (earlier?.state === 'answered' && chunk.type === 'tool-input-available') {
+    const isFault = chunk.type === 'tool-input-error'
+    if (earlier?.state === 'approved' && !isFault && sameJson(chunk.input, earlier.given)) {
       leave(earlier, chunk)
       return
     }
-    const isFault = chunk.type === 'tool-input-error'
     // The SDK keeps provider metadata of an error with the result.
     const said = isFault ? { ...chunk, providerMetadata: undefined } : chunk
     const call = openCall(chunk) ?? start(said)
@@ -276,6 +279,16 @@ export function createCallReader(
     else succeed(call, chunk)
   }
 
+  /** Our own server says what became of a call that the stream does not show: the SDK has no chunk for that. */
+  function readDecided({ data }: RawChunk): void {
+    const { toolCallId, content, said } = isRecord(data) ? data : {}
+    const { outcome, code, decided } = isRecord(said) ? said : {}
+    if (typeof toolCallId !== 'string' || typeof content !== 'string') return
+    if (!isRecord(decided) || calls.has(toolCallId)) return
+    const metadata = { countersign: omitUndefined({ outcome, code, decided }) }
+    emit({ type: 'TOOL_CALL_RESULT', messageId: newId(), toolCallId, role: 'tool', content, metadata })
+  }
+
   function deny(call: Call): void {
     const content = JSON.stringify({ type: 'execution-denied', reason: call.automatic?.reason })
     settle(call, { state: 'output-denied' }, { content, flag: 'denied' })
@@ -307,6 +320,7 @@ export function createCallReader(
   return {
     readInput,
     readOutput,
+    readDecided,
     takeResponse,
     readRequest: (chunk: RawChunk) => ask(foundUnasked(chunk), chunk),
     /** The step of these calls was reset. */
@@ -354,25 +368,27 @@ function resultProvider({ providerMetadata }: RawChunk): { resultProviderMetadat
   return providerMetadata === undefined ? {} : { resultProviderMetadata: providerMetadata }
 }
 
-function stateOf({ state }: AiSdkTool): Call['state'] {
+function stateOf({ state, approval }: AiSdkTool): Call['state'] {
   if (state === 'approval-requested') return 'asked'
+  if (state === 'approval-responded' && approval?.approved) return 'approved'
   // A denial is only this page's answer until the server says how the call ended.
   return state === 'approval-responded' || state === 'output-denied' ? 'answered' : 'ended'
 }
 
 /** A call of the message that the stream continues. Only calls waiting for approval or answered are still open. */
 function knownCall(part: AiSdkTool, step: number): Call {
+  const state = stateOf(part)
   return {
     id: part.toolCallId,
     name: toolNameOf(part),
     step,
     providerExecuted: part.providerExecuted === true,
-    state: stateOf(part),
+    state,
     text: '',
     streamed: '',
     extras: {},
     automatic: part.approval?.isAutomatic ? part.approval : undefined,
-    given: undefined,
+    given: state === 'approved' ? part.input : undefined,
     isFreeText: false,
   }
 }

@@ -264,16 +264,10 @@ export function createStepReader(
     emit({ type: 'CUSTOM', name: 'source', value: { messageId, ...value } })
   }
 
-  /** Data that does not stay in the message. Our own server says in it what the SDK has no chunk for. */
+  /** Data that does not stay in the message. Our own server says in it that an answer was refused. */
   function takePassing({ type: name, ...value }: RawChunk): void {
-    const { data } = value
-    const { toolCallId, content, said: countersign } = isRecord(data) ? data : {}
-    if (name === 'data-tool-result' && typeof toolCallId === 'string' && typeof content === 'string')
-      emit({
-        ...{ type: 'TOOL_CALL_RESULT', messageId: `${newId}/${toolCallId}`, toolCallId, content },
-        metadata: { countersign },
-      })
-    else if (name === 'data-approval-refused') emit({ type: 'CUSTOM', name: 'approval-refused', value: data })
+    if (name === 'data-approval-refused')
+      emit({ type: 'CUSTOM', name: 'approval-refused', value: value.data })
     else emit({ type: 'CUSTOM', name, value })
   }
 

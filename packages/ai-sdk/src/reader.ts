@@ -85,6 +85,7 @@ export function createAiSdkReader({ threadId, runId, continued }: AiSdkReaderOpt
     'tool-output-available': calls.readOutput,
     'tool-output-error': calls.readOutput,
     'tool-output-denied': calls.readOutput,
+    'data-countersign-result': calls.readDecided,
     error(chunk) {
       ending = 'failed'
       emit({ type: 'RUN_ERROR', message: field(chunk, 'errorText') })

@@ -175,7 +175,7 @@ export function createAiSdkWriter({ messageId, continued, step }: AiSdkWriterOpt
     if (!shown.has(toolCallId)) {
       // An SDK client ignores this, and would fail with a result. Our own learns what became of a request that it had closed.
       const data = { toolCallId, content, said: own }
-      if (own.decided !== undefined) emit({ type: 'data-tool-result', data, transient: true })
+      if (own.decided !== undefined) emit({ type: 'data-countersign-result', data, transient: true })
       return
     }
     waiting.delete(toolCallId)

@@ -1,4 +1,4 @@
-import { aiSdk } from '@countersign/ai-sdk'
+import { type AiSdkMessage, aiSdk, fromAiSdkMessages } from '@countersign/ai-sdk'
 import { approvalView, ChatClient } from '@countersign/client'
 import { passMacrotasks } from '@countersign/testing'
 import { expect, onTestFinished, test } from 'vitest'
@@ -128,3 +128,92 @@ test.each([
     expect(ran).toEqual([end.input])
   },
 )
+
+/** A page that shows an assistant's message with these calls, each as `approved`, over a foreign route that sends these chunks. */
+async function answered(approved: Record<string, boolean>, chunks: readonly object[], hasStep = true) {
+  const parts = Object.entries(approved).map(([toolCallId, yes]) => ({
+    type: 'tool-pay' as const,
+    toolCallId,
+    state: yes ? ('approval-requested' as const) : ('output-denied' as const),
+    input: { to: toolCallId },
+    approval: { id: `a-${toolCallId}`, ...(!yes && { approved: false }) },
+  }))
+  const messages: AiSdkMessage[] = [
+    { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'go' }] },
+    { id: 'm1', role: 'assistant', parts },
+  ]
+  const step = hasStep ? [{ type: 'start-step' }] : []
+  const sent = [{ type: 'start', messageId: 'm1' }, ...step, ...chunks, { type: 'finish' }]
+  const text = sent.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
+  const fetch = async () => new Response(text, { headers: { 'content-type': 'text/event-stream' } })
+  const warnings: unknown[] = []
+  const client = new ChatClient({
+    ...{ threadId: 't', connection: aiSdk({ fetch }), initialMessages: fromAiSdkMessages(messages) },
+    onWarning: (warning) => warnings.push(warning),
+  })
+  onTestFinished(client.dispose)
+  await client.addToolApprovalResponse({ id: 'a-c2', approved: true })
+  const ids = client.getSnapshot().pendingApprovals.map(({ approval, input }) => [approval.id, input])
+  return { asked: ids, warnings }
+}
+
+const ran = { type: 'tool-output-available', toolCallId: 'c2', output: 1 }
+
+test.each(['c1', 'eve'].flatMap((to) => [true, false].map((hasStep) => ({ to, hasStep }))))(
+  'a route that asks again under the id of a denied call is shown with what it asks for ($to, new step: $hasStep)',
+  async ({ to, hasStep }) => {
+    const input = { to }
+    const again = { type: 'tool-input-available', toolCallId: 'c1', toolName: 'pay', input }
+    const request = { type: 'tool-approval-request', approvalId: 'a3', toolCallId: 'c1' }
+    const { asked, warnings } = await answered({ c1: false, c2: true }, [ran, again, request], hasStep)
+    expect(asked).toEqual([['a3', input]])
+    expect(warnings).toEqual([])
+  },
+)
+
+test('a route that asks under the id of an approved call for other arguments is shown with those', async () => {
+  const input = { to: 'eve' }
+  const again = { type: 'tool-input-available', toolCallId: 'c2', toolName: 'pay', input }
+  const request = { type: 'tool-approval-request', approvalId: 'a3', toolCallId: 'c2' }
+  const { asked } = await answered({ c2: true }, [again, request])
+  expect(asked).toEqual([['a3', input]])
+})
+
+/** A page without history over a foreign route whose only reply has these chunks. */
+async function foreign(chunks: readonly object[]) {
+  const sent = [{ type: 'start', messageId: 'm1' }, { type: 'start-step' }, ...chunks, { type: 'finish' }]
+  const text = sent.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('')
+  const fetch = async () => new Response(text, { headers: { 'content-type': 'text/event-stream' } })
+  const told: unknown[] = []
+  const client = new ChatClient({
+    ...{ threadId: 't', connection: aiSdk({ fetch }), onWarning: (warning) => told.push(warning) },
+    onEvent: (event) => told.push(...(event.type === 'CUSTOM' ? [event.name] : [])),
+  })
+  onTestFinished(client.dispose)
+  await client.sendMessage('go')
+  return { told, call: client.getSnapshot().messages[1]?.parts[0] }
+}
+
+const asking = [...available, { type: 'tool-approval-request', approvalId: 'a1', toolCallId: 'c1' }]
+const decided = { decision: 'approve', by: 'person' }
+
+test.each([
+  ['data-tool-result', undefined],
+  ['data-tool-result', { decided }],
+  ['data-countersign-result', undefined],
+  ['data-countersign-result', { decided }],
+  ['data-countersign-result', { outcome: 'denied', decided }],
+])('transient data of a foreign route ends no call of its own stream (%s, %j)', async (type, said) => {
+  const data = { toolCallId: 'c1', content: '"progress"', said }
+  const open = await foreign([...asking, { type, data, transient: true }])
+  expect(open.call).toMatchObject({ state: 'approval-requested' })
+  const real = { type: 'tool-output-available', toolCallId: 'c1', output: 'real' }
+  const ended = await foreign([...available, { type, data, transient: true }, real])
+  expect(ended.call).toMatchObject({ state: 'complete', output: 'real' })
+})
+
+test('transient data of a foreign route that is named like a result reaches the application', async () => {
+  const data = { toolCallId: 'c1', content: 'progress' }
+  const { told } = await foreign([...available, { type: 'data-tool-result', data, transient: true }])
+  expect(told).toEqual(['data-tool-result'])
+})
