@@ -34,7 +34,7 @@ export const budgets = [
     name: 'ai-sdk: aiSdk, on top of the client',
     imports: { ...client, 'ai-sdk': '{ aiSdk }' },
     onTop: true,
-    first: 8.6,
+    first: 8.7,
   },
   {
     name: 'langgraph: langGraph, on top of the client',

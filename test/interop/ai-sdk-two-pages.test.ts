@@ -173,7 +173,7 @@ test.each(['ai-sdk', 'ag-ui'] as const)(
           ? [call('send', 'bob'), end('tool_calls')]
           : [said('Done.'), end('stop')],
       ),
-      tools: [clientTool({ ...about, needsApproval: true })],
+      tools: [clientTool({ ...about, needsApproval: true, execute: () => 'sent' })],
       approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
     })
     const handle = route === 'ai-sdk' ? handleAiSdkChat : handleChat
