@@ -129,9 +129,9 @@ export async function openThread(
         ...(thread === undefined && { title: titleOf(messages) }),
       })
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
-    // What the page has not seen of a reply is asked for anew, and stays as it is until then.
-    const isCutOff = interrupted.length > 0 && added.length === 0 && left === 0
-    const reply = abandoned !== undefined ? 'abandoned' : isCutOff ? 'cut-off' : 'whole'
+    const isCutOff = interrupted.length > 0 && added.length === 0
+    const lastReply = left > 0 ? 'asked-anew' : isCutOff ? 'cut-off' : 'whole'
+    const reply = abandoned === undefined ? lastReply : 'abandoned'
     const recorder = new Recorder(settings, writer, leaseMs, messages, usedBefore, reply)
     const hasNews = added.length > 0 || page.regenerate !== undefined
     return {

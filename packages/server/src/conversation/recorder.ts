@@ -7,13 +7,15 @@ import { isFull, isLost, type ThreadWriter } from './thread-writer.js'
 const SAVE_EVERY = 1000
 
 /**
- * The last stored reply: `whole` as far as is known; `cut-off` by the death of its process, so that it stays so unless the run adds to it; or
- * `abandoned`, whatever the run adds, because it only ends a run whose process has died.
+ * The last stored reply: `whole` as far as is known; `cut-off` by the death of its process, so that it stays so unless the run adds to it;
+ * `asked-anew`, so that it stays as it is unless the run adds something in its place; or `abandoned`, whatever the run adds, because it only
+ * ends a run whose process has died.
  */
-type LastReply = 'whole' | 'cut-off' | 'abandoned'
+type LastReply = 'whole' | 'cut-off' | 'asked-anew' | 'abandoned'
 
 export class Recorder {
   readonly #branch: RecordedBranch
+  /** The last message before the run's own. */
   readonly #start: Message | undefined
   #hasFailed = false
   readonly #lost = new AbortController()
@@ -53,11 +55,12 @@ export class Recorder {
     return undefined
   }
 
+  /** Whether the last message is to be marked as cut off. */
   get #isCut(): boolean {
     if (this.reply === 'abandoned') return true
-    const hasAdded = this.#branch.change().head !== this.#start?.id
-    if (this.reply === 'cut-off' && !hasAdded) return true
-    return this.#hasFailed && (hasAdded || this.#start?.role !== 'assistant')
+    if (this.#branch.change().head !== this.#start?.id) return this.#hasFailed
+    if (this.reply !== 'whole') return this.reply === 'cut-off'
+    return this.#hasFailed && this.#start?.role !== 'assistant'
   }
 
   close(): Promise<void> {

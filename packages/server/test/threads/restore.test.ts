@@ -495,3 +495,15 @@ test('a complete reply is not marked because a request that brings nothing fails
   expect(await (await failing.post({ runId: 'r2', ...page })).text()).toContain('RUN_ERROR')
   expect((await load()).at(-1)?.metadata).toBeUndefined()
 })
+
+test('a reply that a page has not seen stays if the run fails that was to answer anew', async () => {
+  const { start, load, shown } = machines()
+  await (await start(() => [delta('Done.')]).post({ runId: 'r1', messages: [user('u1')] })).text()
+  const failing = start(() => {
+    throw new Error('down')
+  })
+  const page = { forwardedProps: { countersign: { last: 'u1' } } }
+  expect(await (await failing.post({ runId: 'r2', ...page })).text()).toContain('RUN_ERROR')
+  expect((await shown()).map(({ parts }) => parts)).toEqual([['u1'], ['Done.']])
+  expect(JSON.stringify(await load())).not.toContain('cut')
+})
