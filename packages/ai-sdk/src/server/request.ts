@@ -100,7 +100,7 @@ function readBody(body: unknown, limits: Arrival['limits']): ReadRequest {
 
 /**
  * The message that the response goes into. An answer to an earlier message names that message, and the SDK would replace the last one with
- * what is sent under another id. Undefined if an edit, the last message of the page, has removed it.
+ * what is sent under another id. Undefined if the page ends with an edit that removed it.
  */
 function namedIn(messageId: unknown, messages: readonly AiSdkMessage[]): AiSdkMessage | undefined {
   const [last] = messages.slice(-1)
@@ -169,7 +169,7 @@ export async function inputFor(
   const id = versionOf(last)?.id
   const hasNew = id === undefined && !place.isReplyLast
   const own = added.filter(({ role }) => role !== 'user')
-  // The SDK repeats a request that failed as if its message were edited. And nobody asks anew for the reply to an edit that the page does not show.
+  // The SDK repeats a failed request as if its message were edited. A page that does not show another page's edit can't regenerate its reply.
   const isOther = replaces === 'edit' ? isSame(last) : id !== last?.id && !isSame(last)
   if (!replaces || !last || id === undefined || isOther) {
     const asked = continued ? storedId(place.asked) : said

@@ -7,9 +7,9 @@ import { isFull, isLost, type ThreadWriter } from './thread-writer.js'
 const SAVE_EVERY = 1000
 
 /**
- * The last stored reply: `whole` as far as is known; `cut-off` by the death of its process, so that it stays so unless the run adds to it;
- * `asked-anew`, so that it stays as it is unless the run adds something in its place; or `abandoned`, whatever the run adds, because it only
- * ends a run whose process has died.
+ * What a run finds of the last reply. `whole`: nothing is known against it. `cut-off`: its process died, and it stays cut off unless this run
+ * adds to it. `asked-anew`: it stays as it is unless this run replaces it. `abandoned`: this run only ends one whose process died, so the
+ * reply is cut off in any case.
  */
 type LastReply = 'whole' | 'cut-off' | 'asked-anew' | 'abandoned'
 
