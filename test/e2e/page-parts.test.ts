@@ -255,6 +255,15 @@ test('words: after a reload an edited call shows the arguments that ran, or says
   ])
 })
 
+test('words: after a reload a denied call shows the reason, which only its result has', () => {
+  const approval = { id: 'p', needsApproval: true, options: ['deny', 'once'] } as const
+  const call = part({ state: 'denied', approval, error: { message: 'keep it' } })
+  const metadata = { countersign: { decided: { decision: 'deny', by: 'person' } } }
+  const result = { type: 'tool-result', id: 'r', toolCallId: call.id, content: '{}', metadata } as const
+  const messages = [{ id: 'm', role: 'assistant', parts: [call, result] }] as const
+  expect(withRecord(call, messages).approval).toMatchObject({ approved: false, reason: 'keep it' })
+})
+
 test('words: an answer whose arrival is unknown is not shown as sent', () => {
   const approval = {
     id: 'p',

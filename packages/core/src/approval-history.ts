@@ -31,6 +31,7 @@ export interface ApprovalHistoryEntry extends Partial<ApprovalDecided> {
   readonly toolName: string
   readonly approvalId?: string
   readonly options: readonly ApprovalOption[]
+  /** Why the call was denied, or what the user gave as a reason. */
   readonly reason?: string
   /** The state the call has reached. `complete`, `error`, `denied` and `cancelled` are outcomes. */
   readonly state: ToolCallState
@@ -55,7 +56,7 @@ export function approvalHistory(messages: readonly UIMessage[]): readonly Approv
 
 function readEntry(
   messageId: string,
-  { id: toolCallId, name: toolName, state, approval, metadata }: ToolCallPart,
+  { id: toolCallId, name: toolName, state, approval, error, metadata }: ToolCallPart,
   result: ToolResultPart | undefined,
 ): readonly ApprovalHistoryEntry[] {
   // The server writes it next to its own results, and next to a call that it hands back to be run elsewhere.
@@ -76,7 +77,10 @@ function readEntry(
         state,
         options,
         approvalId,
-        reason: !told || told.decision === decision ? reason : undefined,
+        // After a reload, only the result has the reason of a denial.
+        reason:
+          (!told || told.decision === decision ? reason : undefined) ??
+          (state === 'denied' ? error?.message : undefined),
         // Not both: another page may have answered before this one, with other arguments.
         ...(told ?? { decision, ...yes }),
       }),
