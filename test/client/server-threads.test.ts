@@ -226,6 +226,53 @@ test('T13 a reload with the output of a client tool that was not sent: retry() s
   expect(sent?.body).toMatchObject({ messages: [{ role: 'tool', toolCallId: 'c1' }] })
 })
 
+test('a page that could not load its conversation shows the error, not an empty chat; retry() loads it', async () => {
+  const server = startServer()
+  const first = openPage(server)
+  await first.client.sendMessage('Hello')
+  first.leave()
+  const response = { isBroken: true }
+  const handle = async (request: Request) =>
+    response.isBroken ? new Response(null, { status: 500 }) : server.handle(request)
+  const second = openPage({ handle }, { pollEvery: 1_000_000 })
+  await vi.waitUntil(() => statusOf(second) === 'error')
+  expect(second.client.getSnapshot().error).toMatchObject({ code: 'http-status', data: { status: 500 } })
+  await second.client.retry()
+  expect(statusOf(second)).toBe('error')
+  response.isBroken = false
+  await second.client.retry()
+  expect(shown(second)).toEqual([
+    ['user', 'Hello'],
+    ['assistant', 'Well.'],
+  ])
+  expect(statusOf(second)).toBe('ready')
+})
+
+test('the error of a load ends once a look or retry() loads the conversation, or finds that there is none', async () => {
+  for (const { isNew, byRetry } of [
+    { isNew: false, byRetry: false },
+    { isNew: true, byRetry: false },
+    { isNew: true, byRetry: true },
+  ]) {
+    const server = startServer()
+    const first = openPage(server)
+    if (!isNew) await first.client.sendMessage('Hello')
+    first.leave()
+    let fails = byRetry ? 1 : 2
+    const handle = async (request: Request) =>
+      fails-- > 0 ? new Response(null, { status: 503 }) : server.handle(request)
+    const seen: string[] = []
+    const second = openPage({ handle }, byRetry ? { pollEvery: 1_000_000 } : {})
+    second.client.subscribe(() => seen.push(statusOf(second)))
+    await vi.waitUntil(() => second.errors.length > 0)
+    if (byRetry) await second.client.retry()
+    await vi.waitUntil(() => seen.at(-1) === 'ready')
+    expect(second.errors).toHaveLength(1)
+    expect(seen).toContain('error')
+    expect(shown(second)).toHaveLength(isNew ? 0 : 2)
+  }
+})
+
 test('a reload with a message that never reached the server: it is there, and retry() sends it', async () => {
   const server = startServer()
   const first = openPage(server)

@@ -244,11 +244,11 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
 
     async retry(): Promise<void> {
       runner.closeExpired()
-      const mayStart = runner.mayStartTools()
+      const mayStart = runner.mayStart()
       if ((mayStart && !(await mayStart)) || runner.run || runner.disposed) return
       if (state.error || hasDeferredAnswer(state)) {
         // A snapshot may bring calls that another page has begun to run.
-        if ((await runner.retryLastRun()) && (await runner.mayStartTools())) runner.startTools()
+        if ((await runner.retryLastRun()) && (await runner.mayStart())) runner.startTools()
         return
       }
       runner.resetContinuationLimit()

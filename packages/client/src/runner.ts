@@ -3,7 +3,6 @@ import {
   awaitedRequests,
   type CallDraft,
   CountersignError,
-  clientCalls,
   executingCalls,
   hasUnsentAnswer,
   type RequestOptions,
@@ -314,11 +313,11 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       disposed = true
     },
 
-    /** `undefined`: no client tools wait, or no other page can run them. */
-    mayStartTools() {
-      if (run || disposed || clientCalls(state).length === 0) return undefined
+    /** `undefined`: nothing is in the way. */
+    mayStart() {
+      if (run || disposed) return undefined
       const before = generation
-      return kept?.mayStart?.().then((may) => may && before === generation && !run && !disposed)
+      return kept?.mayStart?.()?.then((may) => may && before === generation && !run && !disposed)
     },
 
     /** After a reload: runs the client tools that the last run left to this client. Returns whether nothing stopped them meanwhile. */

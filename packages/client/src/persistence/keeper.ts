@@ -72,6 +72,8 @@ export class Keeper {
       // The stored data may be intact, so it is not overwritten. Corrupt data was moved aside.
       this.#unreadable = error.code !== 'persistence-corrupt' && !this.#persistence.merges
       this.#session.failed(error)
+      // The page shows less than the conversation: it must not look complete.
+      if (this.#persistence.merges && !this.ready) this.#session.dispatch({ type: 'failed', error })
     }
     this.#begin()
   }

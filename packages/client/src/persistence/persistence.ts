@@ -92,8 +92,11 @@ export interface KeptThread {
   keep(): Promise<boolean>
   /** The conversation is replaced, so the stored one is not needed. */
   replace(): void
-  /** Whether client tools that an earlier run left may start here. If another page of this browser may run them, reports that. Default: yes. */
-  mayStart?(): Promise<boolean>
+  /**
+   * Whether `retry()` may go on here: a conversation that could not be loaded is loaded first, and another page of this browser may run
+   * the client tools that an earlier run left. Reports what is in the way. `undefined`, the default: yes.
+   */
+  mayStart?(): Promise<boolean> | undefined
   /** Whether a call was not made by a run of this page: only `retry()` may run it here. Default: no. */
   isElsewhere?(toolCallId: string): boolean
   /** Releases every timer, channel and lock if there is no page, no run and no pending command. */

@@ -1,5 +1,6 @@
 import {
   CountersignError,
+  clientCalls,
   getCountersignMetadata,
   type Message,
   readMessages,
@@ -180,10 +181,21 @@ export class ServerThread implements KeptThread {
     return !this.#calls.has(toolCallId)
   }
 
-  async mayStart(): Promise<boolean> {
+  mayStart(): Promise<boolean> | undefined {
+    return this.#lacksLoad || clientCalls(this.#session.state).length > 0 ? this.#loadToStart() : undefined
+  }
+
+  /** The conversation could not be loaded, and nothing was sent since. */
+  get #lacksLoad(): boolean {
+    const { run, error } = this.#session.state
+    return !this.#isLoaded && error !== undefined && run.phase === 'idle' && !run.from
+  }
+
+  async #loadToStart(): Promise<boolean> {
     // What is loaded replaces what is shown: a client tool that runs would be closed as interrupted.
     if (this.#isBusy) return false
     const before = this.#loaded
+    const lacked = this.#lacksLoad
     let isShown = false
     // What another page of this browser has begun is not begun again, also if that page is gone.
     const load = async (wasFree: boolean | undefined) => {
@@ -200,7 +212,7 @@ export class ServerThread implements KeptThread {
     const isBusy = (run && !run.lapsed) || !isFree
     if (isShown && isBusy) this.#session.failed(worksElsewhere())
     // Else something has begun here meanwhile, such as what the same command given twice has started.
-    else if (!isShown && !this.#isBusy) this.#session.failed(notLoaded())
+    else if (!isShown && !this.#isBusy && lacked === this.#lacksLoad) this.#session.failed(notLoaded())
     return isShown && !isBusy && !this.#isUnread
   }
 
@@ -251,15 +263,10 @@ export class ServerThread implements KeptThread {
     })
     const { initialThread } = this.#session.options
     const given = isFirst ? initialThread : undefined
-    const loading = given ? withAGUIMessages(given) : this.#fetch()
-    const loaded = await loading.catch((error: CountersignError) => {
-      if (!isFirst) throw error
-      // What is given until it can be loaded is kept, with what was kept before.
-      this.#session.failed(error)
-      return 'failed' as const
+    // Until it can be loaded, what is given stays, and what was kept before.
+    const loaded = await (given ? withAGUIMessages(given) : this.#fetch()).finally(() => {
+      this.#isTried = true
     })
-    this.#isTried = true
-    if (loaded === 'failed') return undefined
     this.#loaded = loaded
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
     const isFree = wasFree === false ? false : await this.#lock.try()
@@ -270,6 +277,8 @@ export class ServerThread implements KeptThread {
     if (isFirst) this.#formerRun = unsent?.openRun
     else if (isFree === false) this.#formerRun = undefined
     if (!loaded && !unsent) {
+      // An earlier load failed, but there is nothing to load.
+      if (this.#lacksLoad) this.#session.dispatch({ type: 'clear-error' })
       this.#isLoaded = true
       this.#leftShown = this.#leftRead ?? this.#leftShown
       return undefined
