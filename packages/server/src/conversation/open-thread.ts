@@ -132,7 +132,7 @@ export async function openThread(
     const isCutOff = interrupted.length > 0 && added.length === 0
     const lastReply = left > 0 ? 'asked-anew' : isCutOff ? 'cut-off' : 'whole'
     const reply = abandoned === undefined ? lastReply : 'abandoned'
-    const recorder = new Recorder(settings, writer, leaseMs, messages, usedBefore, reply)
+    const recorder = new Recorder(settings, writer, { messages, reply, usedBefore })
     const hasNews = added.length > 0 || page.regenerate !== undefined
     return {
       messages,
