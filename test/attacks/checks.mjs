@@ -4,6 +4,7 @@ const server = (path) => `server/src/${path}`
 const token = server('tokens/token.ts')
 const verify = server('answers/verify.ts')
 const ledger = server('ledger/create-ledger.ts')
+const rows = server('ledger/row-format.ts')
 const prepare = server('answers/prepare.ts')
 const start = server('answers/run-claimed.ts')
 const abandoned = server('answers/open-call.ts')
@@ -165,7 +166,7 @@ export const checks = {
   },
   'row owner and thread': [
     {
-      file: ledger,
+      file: rows,
       find: "ledgerKey('approval', threadId, approvalId)",
       put: "ledgerKey('approval', approvalId)",
     },
@@ -404,12 +405,12 @@ export const checks = {
     put: "store.update('ann', keys, (",
   },
   'mandate thread': {
-    file: ledger,
+    file: rows,
     find: "ledgerKey('mandates', threadId, toolServer, toolName)",
     put: "ledgerKey('mandates', toolServer, toolName)",
   },
   'mandate tool': {
-    file: ledger,
+    file: rows,
     find: "ledgerKey('mandates', threadId, toolServer, toolName)",
     put: "ledgerKey('mandates', threadId, toolServer)",
   },

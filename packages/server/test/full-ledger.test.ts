@@ -110,7 +110,7 @@ test('edits for which the ledger has no room are refused as such, and the reques
   const { pay, send } = await full()
   const refused = await send({ approved: true, editedArgs: { text: 'x'.repeat(20_000) } })
   expect(refusals(refused)).toMatchObject([
-    { code: 'approval-edit-invalid', message: expect.stringContaining('no room for these edits') },
+    { code: 'approval-edit-invalid', message: expect.stringContaining('shorten them or the reason') },
   ])
   expect(pay.runs).toEqual([])
   expect(refusals(await send({ approved: true }))).toEqual([])

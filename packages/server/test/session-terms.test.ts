@@ -48,6 +48,7 @@ test.each<readonly [string, Terms]>([
   ['no session approvals any more', { scopes: ['once'] }],
   ['mandates in their place', { scopes: undefined, mandates }],
   ['facts that an approval depends on', { bind: () => 'account' }],
+  ['a scopeKey, even if that returns its name', { scopeKey: () => 'send' }],
   ['a preview', { preview: () => ({ kind: 'text', text: 'sends it' }) }],
 ])('a session approval does not count, and is not listed, once its tool has %s', async (_, terms) => {
   const ledger = memoryLedger()
@@ -61,6 +62,15 @@ test.each<readonly [string, Terms]>([
   const back = deploy(ledger, { description: 'In other words' })
   expect((await back.speak()).asked).toEqual([])
   expect([back.runs.length, await back.listed()]).toEqual([1, 1])
+})
+
+test('a session approval for one scopeKey counts for no call once its tool has no scopeKey any more', async () => {
+  const ledger = memoryLedger()
+  const before = deploy(ledger, { scopeKey: () => 'send' })
+  await before.approve(await before.speak())
+  const after = deploy(ledger, {})
+  expect((await after.speak()).asked.length).toBe(1)
+  expect([after.runs, await after.listed()]).toEqual([[], 0])
 })
 
 test('a session approval of a request from another version does not count for the tool as it is now', async () => {

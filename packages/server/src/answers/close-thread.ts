@@ -7,17 +7,17 @@ import { stampAnswer } from './outcome.js'
 
 /**
  * Cancels the approval requests of a conversation that was removed: nobody could answer them, and one that never expires would stay for ever. A
- * call that was approved is left alone.
+ * call that was approved is left alone. `runId`: only those of this run, which had not noticed the removal when it made them.
  *
  * @throws CountersignError `ledger-unavailable`
  */
-export async function closeRequests(scope: AuditedScope): Promise<void> {
+export async function closeRequests(scope: AuditedScope, runId?: string): Promise<void> {
   const { owner, threadId, settings } = scope
   const { ledger, leaseMs } = settings.approvals
   const answer: LedgerAnswer = stampAnswer(scope, { decision: 'cancel', reason: REMOVED }, 'server')
   try {
     for (const { record, state } of await ledger.unsettled(owner, threadId)) {
-      if (state.phase !== 'issued') continue
+      if (state.phase !== 'issued' || (runId !== undefined && record.runId !== runId)) continue
       const { status } = await ledger.claim(record, answer, randomId('holder_'), leaseMs)
       const { approvalId, toolCallId, toolName } = record
       const step = { approvalId, toolCallId, toolName, decision: answer.decision, via: 'server' }

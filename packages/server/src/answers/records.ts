@@ -1,7 +1,7 @@
 import { getCountersignMetadata, type Message, type ToolCall, type ToolMessage } from '@countersign/core'
 import { type CallSite, isProviderExecuted, readCalls, withoutClaimedEdits } from '../history/history.js'
 import type { LedgerEntry } from '../ledger/ledger.js'
-import { withoutWords } from '../ledger/ledger-row.js'
+import { withoutWords } from '../ledger/row-format.js'
 import type { RunScope } from '../scope/scope.js'
 import { createLimiter } from '../tools/limiter.js'
 import { approvalIdOf } from './answers.js'

@@ -101,7 +101,7 @@ const VOID: readonly ClaimedOrNot['status'][] = ['conflict', 'expired', 'not-iss
 
 const NO_ROOM = 'There is no room for another standing denial: revoke some, or deny this call alone.'
 const NO_ROOM_FOR_EDITS =
-  'The ledger has no room for these edits now: approve the call without them, shorten them, or deny it.'
+  'The ledger has no room for these edits now: shorten them or the reason, approve the call without edits, or deny it.'
 const NOT_STORED = 'The standing denial could not be stored: send the answer again.'
 
 function reasonOf(answer: LedgerAnswer): string | undefined {

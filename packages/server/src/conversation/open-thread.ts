@@ -89,7 +89,7 @@ export async function openThread(
   try {
     if (abandoned !== undefined && interrupted.every(({ runId }) => runId !== abandoned))
       throw takenOver(undefined)
-    const isRestored = await restoreRuns(threads, settings, key, run, interrupted)
+    const isRestored = await restoreRuns(threads, settings, key, run, interrupted, abandoned !== undefined)
     const thread = await threads.open(key, settings.limits.cachedThreadBytes)
     if (abandoned !== undefined && thread === undefined) {
       // Nothing was stored before its process died. Left to lapse, the hold would be found again by every `recover`.
@@ -132,7 +132,7 @@ export async function openThread(
     const isCutOff = interrupted.length > 0 && added.length === 0
     const lastReply = left > 0 ? 'asked-anew' : isCutOff ? 'cut-off' : 'whole'
     const reply = abandoned === undefined ? lastReply : 'abandoned'
-    const recorder = new Recorder(settings, writer, leaseMs, messages, usedBefore, reply)
+    const recorder = new Recorder(settings, writer, { messages, reply, usedBefore })
     const hasNews = added.length > 0 || page.regenerate !== undefined
     return {
       messages,

@@ -13,6 +13,15 @@ const SAVE_EVERY = 1000
  */
 type LastReply = 'whole' | 'cut-off' | 'asked-anew' | 'abandoned'
 
+/** What a run finds in its thread. */
+interface Found {
+  /** The conversation, with what the request has added. */
+  readonly messages: readonly Message[]
+  readonly reply: LastReply
+  /** What earlier runs with the same id have used. */
+  readonly usedBefore: readonly TokenUsage[]
+}
+
 export class Recorder {
   readonly #branch: RecordedBranch
   /** The last message before the run's own. */
@@ -30,14 +39,11 @@ export class Recorder {
   constructor(
     private readonly settings: AgentSettings,
     private readonly writer: ThreadWriter,
-    leaseMs: number,
-    messages: readonly Message[],
-    /** Of earlier runs with the same id. */
-    private readonly usedBefore: readonly TokenUsage[],
-    private readonly reply: LastReply,
+    private readonly found: Found,
   ) {
-    this.#branch = new RecordedBranch(messages)
-    this.#start = messages.at(-1)
+    const { leaseMs } = settings.approvals
+    this.#branch = new RecordedBranch(found.messages)
+    this.#start = found.messages.at(-1)
     this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
   }
 
@@ -57,9 +63,10 @@ export class Recorder {
 
   /** Whether the last message is to be marked as cut off. */
   get #isCut(): boolean {
-    if (this.reply === 'abandoned') return true
+    const { reply } = this.found
+    if (reply === 'abandoned') return true
     if (this.#branch.change().head !== this.#start?.id) return this.#hasFailed
-    if (this.reply !== 'whole') return this.reply === 'cut-off'
+    if (reply !== 'whole') return reply === 'cut-off'
     return this.#hasFailed && this.#start?.role !== 'assistant'
   }
 
@@ -74,7 +81,7 @@ export class Recorder {
     clearTimeout(this.#timer)
     if (!this.lost.aborted) return
     // What a recovery could not store, the next one does: it finds the thread by its hold, which lapses at once.
-    const isTriedAgain = this.reply === 'abandoned' && !isFull(this.lost.reason)
+    const isTriedAgain = this.found.reply === 'abandoned' && !isFull(this.lost.reason)
     await (isTriedAgain ? this.writer.renew(1) : this.writer.release()).catch((error: unknown) =>
       this.settings.warn('A thread was not released.', error),
     )
@@ -108,7 +115,8 @@ export class Recorder {
     if (!isChanged && !release) return
     const { length } = this.usage
     const { runId } = this.writer.run
-    const usage = length > this.#stored ? { runId, usage: [...this.usedBefore, ...this.usage] } : undefined
+    const usage =
+      length > this.#stored ? { runId, usage: [...this.found.usedBefore, ...this.usage] } : undefined
     if (!isChanged && usage === undefined) return this.writer.release()
     // No call runs whose result could not be stored. What has happened already is stored nevertheless.
     const spare = release ? 0 : this.#branch.openCalls

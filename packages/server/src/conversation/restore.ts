@@ -6,7 +6,7 @@ import type { KnownThread, KnownThreads } from '../threads/known-threads.js'
 import type { InterruptedRun, RunHold, StoredMessage, ThreadKey } from '../threads/thread-store.js'
 import { branchOf } from './branch.js'
 import { RecordedBranch } from './recorded-branch.js'
-import { isLost, ThreadWriter } from './thread-writer.js'
+import { isFull, isLost, ThreadWriter } from './thread-writer.js'
 
 /** Milliseconds to wait for a run log. */
 const READ_MS = 5000
@@ -18,9 +18,10 @@ const EMPTY: Tree = { version: 0, head: null, messages: [], byId: new Map() }
 
 /**
  * Stores what the logs of interrupted runs have and their thread lacks: what was sent after the last save of a process that was killed.
- * Returns whether it has stored anything. If it fails, it reports that to `warn`, and the thread stays as it is.
+ * Returns whether it has stored anything. If it fails, it reports that to `warn`, and the thread stays as it is: a user waits for this run.
+ * Nobody waits for a recovery, and the next one can store it.
  *
- * @throws CountersignError `thread-busy` or `thread-unknown` if `run` does not hold the thread any more
+ * @throws CountersignError `thread-busy` or `thread-unknown` if `run` does not hold the thread any more; in a recovery, `ledger-unavailable`
  */
 export async function restoreRuns(
   threads: KnownThreads,
@@ -28,6 +29,7 @@ export async function restoreRuns(
   key: ThreadKey,
   run: RunHold,
   interrupted: readonly InterruptedRun[],
+  isRecovery = false,
 ): Promise<boolean> {
   // A run without an owner has no log.
   if (key.owner === null) return false
@@ -37,6 +39,7 @@ export async function restoreRuns(
   const runs = new Map(interrupted.slice(Math.max(from, 0)).map(({ runId, cursor }) => [runId, cursor]))
   for (const [runId, cursor] of runs) {
     const thread = (await threads.open(key, limits.cachedThreadBytes)) ?? EMPTY
+    let isRead = false
     try {
       const name = runKey({ kind: 'subject', id: key.owner }, key.threadId, runId)
       const batches = await runLog.read(name, 0, AbortSignal.timeout(READ_MS), { wait: false })
@@ -44,11 +47,12 @@ export async function restoreRuns(
       for await (const batch of batches ?? []) events.push(...batch.map(({ data }) => JSON.parse(data)))
       // A run without a cursor has stored nothing: it began at the head.
       const { messages, head } = lacking(thread, cursor === undefined ? thread.head : cursor || null, events)
+      isRead = true
       if (messages.length === 0) continue
       await new ThreadWriter(threads, key, run, thread.version, head ?? '').append({ messages, head })
       isRestored = true
     } catch (error) {
-      if (isLost(error)) throw error
+      if (isLost(error) || (isRecovery && isRead && !isFull(error))) throw error
       warn('What an interrupted run had sent last could not be restored.', error)
     }
   }

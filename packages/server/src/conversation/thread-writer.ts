@@ -88,7 +88,12 @@ export class ThreadWriter {
 
 /** Whether the run does not have its thread any more: another one has taken over, or the thread was removed. */
 export function isLost(error: unknown): boolean {
-  return isCountersignError(error) && (error.code === 'thread-busy' || error.code === 'thread-unknown')
+  return isRemoval(error) || (isCountersignError(error) && error.code === 'thread-busy')
+}
+
+/** Whether the thread of a run was removed. */
+export function isRemoval(error: unknown): boolean {
+  return isCountersignError(error) && error.code === 'thread-unknown'
 }
 
 export function isFull(error: unknown): boolean {

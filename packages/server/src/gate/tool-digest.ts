@@ -10,8 +10,8 @@ type Tool = ReadyCall['tool']
 const digests = new WeakMap<Tool, Promise<string>>()
 
 /**
- * The digest of a tool's schema and `version`, and of whether it has `bind` and `preview`: session approvals and mandates given for another one
- * do not apply.
+ * The digest of a tool's schema and `version`, and of whether it has `bind`, `preview` and `scopeKey`: session approvals and mandates given for
+ * another one do not apply.
  */
 export async function toolDigest(tool: Tool): Promise<string> {
   const known = digests.get(tool) ?? sha256(descriptionOf(tool))
@@ -21,8 +21,9 @@ export async function toolDigest(tool: Tool): Promise<string> {
 
 /** @throws Error if the schema can't be written as JSON. */
 function descriptionOf(tool: Tool): string {
-  const { version = null, bind, preview } = tool
-  const written = canonicalJson([parametersOf(tool), version, bind !== undefined, preview !== undefined])
+  const { version = null, bind, preview, scopeKey } = tool
+  const has = [bind, preview, scopeKey].map((option) => option !== undefined)
+  const written = canonicalJson([parametersOf(tool), version, ...has])
   if (!written.ok) throw new Error(`The schema of ${tool.name} can't be written: ${written.reason}.`)
   return written.canonical
 }

@@ -1,35 +1,28 @@
-import { CountersignError, frozen } from '@countersign/core'
+import { CountersignError } from '@countersign/core'
 import { checkKnown, type Rules, wholeNumber } from '../encoding/check-options.js'
 import { copyOf } from '../encoding/copy.js'
-import type { Grant, GrantKey, GrantResult } from './grant.js'
+import type { Grant, GrantResult } from './grant.js'
 import { matches, newGrant, takeGrant } from './grant-row.js'
-import {
-  type ApprovalRecord,
-  type ApprovalRef,
-  type ApprovalState,
-  type ClaimResult,
-  type IssueResult,
-  type Ledger,
-  type LedgerEntry,
-  ledgerKey,
-  type Owner,
-  type ReclaimResult,
+import type {
+  ApprovalRef,
+  ApprovalState,
+  ClaimResult,
+  IssueResult,
+  Ledger,
+  LedgerEntry,
+  Owner,
+  ReclaimResult,
 } from './ledger.js'
 import {
   boundOutcome,
   claimRow,
   completeRow,
-  joinState,
-  keptUntil,
   outcomeSize,
   type RowStep,
   reclaimRow,
   renewRow,
   sameRecord,
-  shortened,
-  splitState,
   stateAt,
-  type UnavailableOutcome,
   unavailable,
 } from './ledger-row.js'
 import {
@@ -37,12 +30,30 @@ import {
   addMandate,
   findDenial,
   isLimited,
-  type MandateGrant,
+  isMandate,
   returnUse,
   useMandate,
   withoutApproval,
 } from './mandate-row.js'
-import type { Change, Row, RowStore, StoredRow } from './row-store.js'
+import {
+  approvalKey,
+  approvalRow,
+  callTag,
+  DENIALS,
+  denialsKey,
+  denialsRow,
+  entryOf,
+  GRANTS,
+  grantKey,
+  grantRow,
+  grantsIn,
+  keyOfGrant,
+  mandatesKey,
+  mandatesOf,
+  mandatesRow,
+  openList,
+} from './row-format.js'
+import type { Change, RowStore } from './row-store.js'
 
 /** Limits of every ledger. */
 export interface LedgerLimits {
@@ -68,7 +79,8 @@ export const ledgerLimitRules: Rules<LedgerLimits> = {
 }
 
 /**
- * A ledger on a row store: memory, a file, Redis, a database. Its rules are implemented here and in `ledger-row.ts`, once for all stores.
+ * A ledger on a row store: memory, a file, Redis, a database. Its rules are implemented here, in `ledger-row.ts`, `grant-row.ts` and `mandate-row.ts`, once for all stores;
+ * `row-format.ts` says how the rows are written.
  *
  * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */
@@ -190,29 +202,33 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       store.changed && ((ref, signal) => store.changed?.(ref.owner, approvalKey(ref), signal) ?? never()),
 
     async grant(request) {
-      return store.update<GrantResult>(request.owner, [keyOf(request), REVISION], ([row, stored], now) => {
-        const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
-        const grant = newGrant(request, now, grantTtl)
-        const counts = isMandate(grant) && grant.approved
-        if (isRevoked && !counts) return { result: REVOKED }
-        if (!isMandate(grant)) return { result: grantedOf(grant), row: grantRow(grant), newest: maxGrants }
-        if (grant.approved) {
-          const before = mandatesOf(row)
-          const added = addMandate(before, grant, { ...request, isRevoked }, now)
-          if (added === 'exceeded' || added === 'uncounted') return { result: { status: added } }
-          const left = added ?? before
-          const isOver = request.age !== undefined && !left.some(({ id }) => id === grant.id)
-          const inForce = left.find(({ scopeKey }) => scopeKey === grant.scopeKey) ?? grant
-          // A mandate that is still in force counts the call all the same.
-          const result = isRevoked || isOver ? REVOKED : grantedOf(inForce)
-          const whenFull = isLimited(grant, request.call) ? { whenFull: UNCOUNTED } : {}
-          return { result, row: added && mandatesRow(added), newest: maxGrants, ...whenFull }
-        }
-        const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
-        if (left === undefined) return { result: FULL }
-        const more = row === undefined ? { rows: maxGrants, bytes: Number.MAX_SAFE_INTEGER } : undefined
-        return { result: grantedOf(denial), row: denialsRow(left), room: more, whenFull: FULL }
-      })
+      return store.update<GrantResult>(
+        request.owner,
+        [keyOfGrant(request), REVISION],
+        ([row, stored], now) => {
+          const isRevoked = request.revision !== undefined && request.revision !== Number(stored?.state)
+          const grant = newGrant(request, now, grantTtl)
+          const counts = isMandate(grant) && grant.approved
+          if (isRevoked && !counts) return { result: REVOKED }
+          if (!isMandate(grant)) return { result: grantedOf(grant), row: grantRow(grant), newest: maxGrants }
+          if (grant.approved) {
+            const before = mandatesOf(row)
+            const added = addMandate(before, grant, { ...request, isRevoked }, now)
+            if (added === 'exceeded' || added === 'uncounted') return { result: { status: added } }
+            const left = added ?? before
+            const isOver = request.age !== undefined && !left.some(({ id }) => id === grant.id)
+            const inForce = left.find(({ scopeKey }) => scopeKey === grant.scopeKey) ?? grant
+            // A mandate that is still in force counts the call all the same.
+            const result = isRevoked || isOver ? REVOKED : grantedOf(inForce)
+            const whenFull = isLimited(grant, request.call) ? { whenFull: UNCOUNTED } : {}
+            return { result, row: added && mandatesRow(added), newest: maxGrants, ...whenFull }
+          }
+          const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
+          if (left === undefined) return { result: FULL }
+          const more = row === undefined ? { rows: maxGrants, bytes: Number.MAX_SAFE_INTEGER } : undefined
+          return { result: grantedOf(denial), row: denialsRow(left), room: more, whenFull: FULL }
+        },
+      )
     },
 
     async findGrant(key, purpose) {
@@ -246,7 +262,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       let removed = 0
       // Used up ones as well: a use that is given back must not bring one back.
       for (const grant of (await grantsOf(owner)).filter((one) => matches(one, selector))) {
-        removed += await store.update(owner, [keyOf(grant)], ([row]) => {
+        removed += await store.update(owner, [keyOfGrant(grant)], ([row]) => {
           const before = row === undefined ? [] : grantsIn(row)
           if (!before.some(({ id }) => id === grant.id)) return { result: 0 }
           const left = before.filter(isMandate).flatMap((one) => {
@@ -288,11 +304,6 @@ const REVISION = 'revision'
 /** How long a revision is kept after its last use. */
 const REVISION_MS = 35 * 24 * 60 * 60 * 1000
 
-const GRANTS = 'grants'
-
-/** By themselves, so that no grant takes the place of a denial. */
-const DENIALS = 'denials'
-
 /** A copy: what is cached is decided by. */
 const grantedOf = (grant: Grant) => ({ status: 'granted', grant: copyOf(grant) }) as const
 const REVOKED = { status: 'revoked' } as const
@@ -305,119 +316,6 @@ function newRevision(): number {
   return (high % 0x100000) * 0x100000000 + low + 1
 }
 
-export function approvalKey({ threadId, approvalId }: ApprovalRef): string {
-  return ledgerKey('approval', threadId, approvalId)
-}
-
-function openList(threadId: string): string {
-  return ledgerKey('open', threadId)
-}
-
-function callTag(threadId: string, toolCallId: string): string {
-  return ledgerKey('call', threadId, toolCallId)
-}
-
-export function grantKey({ threadId, toolServer, toolName, scopeKey }: GrantKey): string {
-  return ledgerKey('grant', threadId, toolServer, toolName, scopeKey)
-}
-
-export function grantRow(grant: Grant): Row {
-  return {
-    record: '',
-    state: JSON.stringify(grant),
-    list: GRANTS,
-    keptUntil: grant.expiresAt,
-    expendable: true,
-  }
-}
-
-/** The key of the row with all mandates of a tool in a conversation. */
-function mandatesKey({ threadId, toolServer, toolName }: Omit<GrantKey, 'scopeKey'>): string {
-  return ledgerKey('mandates', threadId, toolServer, toolName)
-}
-
-/** The same for its standing denials. */
-function denialsKey({ threadId, toolServer, toolName }: Omit<GrantKey, 'scopeKey'>): string {
-  return ledgerKey('denials', threadId, toolServer, toolName)
-}
-
-function keyOf(grant: Pick<Grant, keyof GrantKey | 'approved'> & { readonly terms?: unknown }): string {
-  if (grant.terms === undefined) return grantKey(grant)
-  return grant.approved ? mandatesKey(grant) : denialsKey(grant)
-}
-
-function mandatesRow(mandates: readonly MandateGrant[]): Row {
-  const state = JSON.stringify({ mandates })
-  remember(state, mandates)
-  const keptUntil = Math.max(...mandates.map(({ expiresAt }) => expiresAt))
-  return { record: '', state, list: GRANTS, keptUntil, expendable: true }
-}
-
-/** Never dropped to make room: the calls that it refuses would run. */
-function denialsRow(denials: readonly MandateGrant[]): Row {
-  return { ...mandatesRow(denials), list: DENIALS, expendable: false }
-}
-
-/** The states of mandates that were read or written last, parsed: each call of their tool reads them. By their text, so none is out of date. */
-const parsedMandates = new Map<string, readonly MandateGrant[]>()
-const MAX_PARSED = 100
-
-function remember(state: string, mandates: readonly MandateGrant[]): readonly MandateGrant[] {
-  for (const oldest of parsedMandates.keys()) {
-    if (parsedMandates.size < MAX_PARSED) break
-    parsedMandates.delete(oldest)
-  }
-  parsedMandates.set(state, mandates)
-  return mandates
-}
-
-function mandatesOf(row: StoredRow | undefined): readonly MandateGrant[] {
-  if (row === undefined) return []
-  return parsedMandates.get(row.state) ?? remember(row.state, JSON.parse(row.state).mandates)
-}
-
-/** The grants of one row of an owner's list: one, or all mandates of a tool. Parsed anew, because callers get them. */
-function grantsIn(row: StoredRow): readonly Grant[] {
-  const parsed = JSON.parse(row.state)
-  return row.state.startsWith('{"mandates":') ? parsed.mandates : [parsed]
-}
-
-function isMandate(grant: Grant): grant is MandateGrant {
-  return grant.terms !== undefined
-}
-
-export function approvalRow(record: ApprovalRecord, state: ApprovalState, trace?: UnavailableOutcome): Row {
-  const { threadId, toolCallId } = record
-  const text = JSON.stringify(record)
-  const textsOf = (one: ApprovalState) => {
-    const texts = splitState(one)
-    return { ...texts, reserved: reservedFor({ record, state: one }, text.length, texts.words?.length) }
-  }
-  const whole = textsOf(state)
-  const { words, ...short } = textsOf(shortened(state, trace))
-  const isShort = short.state === whole.state && words === whole.words
-  return {
-    record: text,
-    ...whole,
-    list: state.phase === 'done' ? undefined : openList(threadId),
-    tag: callTag(threadId, toolCallId),
-    keptUntil: keptUntil({ record, state }),
-    short: isShort ? undefined : { ...short, ...(words !== whole.words && { words }) },
-  }
-}
-
-/**
- * What an approval may still need: its edits, if they are no longer than the request, and then an outcome. The longest that can't do
- * without its text is a call that is handed out, with its arguments.
- */
-function reservedFor({ record, state }: LedgerEntry, size: number, words = 0): number | undefined {
-  // A provider's call that was handed out is claimed once more.
-  const isOver = state.phase === 'done' && !(state.outcome.type === 'handed-out' && record.providerExecuted)
-  if (isOver) return undefined
-  const edits = state.phase === 'issued' && record.edits !== false ? size : words
-  return edits + Math.max(size, edits)
-}
-
 /** If the holder was told that its claim failed, the claim is undone: it must not block the request until its lease ends. */
 function undoClaim(
   { record, state: before }: LedgerEntry,
@@ -425,17 +323,6 @@ function undoClaim(
 ): Pick<Change<never>, 'undo'> {
   if (state.phase !== 'claimed') return {}
   return { undo: { row: approvalRow(record, before), until: state.leaseUntil } }
-}
-
-/** Parsed rows that are still in memory: a run reads all open rows of its thread. Frozen: callers get them. */
-const entries = new WeakMap<StoredRow, LedgerEntry>()
-
-function entryOf(row: StoredRow): LedgerEntry {
-  const known = entries.get(row)
-  if (known !== undefined) return known
-  const entry = frozen({ record: JSON.parse(row.record), state: joinState(row.state, row.words) })
-  entries.set(row, entry)
-  return entry
 }
 
 function entryAt({ record, state }: LedgerEntry, now: number): LedgerEntry {

@@ -1,9 +1,8 @@
 import { randomId } from '../encoding/ids.js'
-import { approvalKey, approvalRow, grantKey, grantRow } from './create-ledger.js'
 import type { FileDatabase } from './file-ledger-sqlite.js'
 import type { Grant } from './grant.js'
 import type { ApprovalRecord, Owner } from './ledger.js'
-import { joinState } from './ledger-row.js'
+import { approvalKey, approvalRow, grantKey, grantRow, joinState } from './row-format.js'
 import type { Row } from './row-store.js'
 import { ledgerTables, type SqlQuery, sqlNames } from './sql-rows.js'
 

@@ -45,60 +45,6 @@ export function keptUntil({ record, state }: LedgerEntry): number {
   return Math.max(until, told, state.phase === 'claimed' ? state.leaseUntil : 0)
 }
 
-/** A state as two JSON texts: see {@link splitState}. */
-export interface StateTexts {
-  readonly state: string
-  /** The answer's reason and edited arguments. Absent if it has neither. */
-  readonly words: string | undefined
-}
-
-/**
- * Splits a state for storage. A run reads all open rows of its thread, so the long texts of an answer, whose length the user decides, are
- * stored apart from what that needs.
- */
-export function splitState(state: ApprovalState): StateTexts {
-  const words = state.phase === 'issued' ? {} : wordsOf(state.answer)
-  return {
-    state: JSON.stringify(withoutWords(state)),
-    words: Object.keys(words).length === 0 ? undefined : JSON.stringify(words),
-  }
-}
-
-/** The state that {@link splitState} has split. */
-export function joinState(state: string, words: string | undefined): ApprovalState {
-  const short = JSON.parse(state)
-  return words === undefined ? short : { ...short, answer: { ...short.answer, ...JSON.parse(words) } }
-}
-
-/** A state without the long texts of its answer: no reason, and an empty string for edited arguments. */
-export function withoutWords(state: ApprovalState): ApprovalState {
-  return state.phase === 'issued' ? state : { ...state, answer: shortAnswer(state.answer) }
-}
-
-/** The state as a store keeps it that needs room: without reasons, and with `trace` in place of its outcome. */
-export function shortened(state: ApprovalState, trace: UnavailableOutcome | undefined): ApprovalState {
-  if (state.phase === 'issued') return state
-  const answer = state.answer.decision === 'expire' ? state.answer : { ...state.answer, reason: undefined }
-  if (state.phase !== 'done') return { ...state, answer }
-  const { outcome } = state
-  // It has not run, which a trace would not tell.
-  const isNotRun = outcome.type === 'denied' || outcome.type === 'cancelled'
-  return { ...state, answer, outcome: isNotRun ? { ...outcome, reason: undefined } : (trace ?? outcome) }
-}
-
-function shortAnswer(answer: LedgerAnswer): LedgerAnswer {
-  if (answer.decision === 'expire') return answer
-  const isEdited = 'arguments' in answer && answer.arguments !== undefined
-  return { ...answer, reason: undefined, ...(isEdited && { arguments: '' }) }
-}
-
-function wordsOf(answer: LedgerAnswer): { readonly reason?: string; readonly arguments?: string } {
-  return {
-    ...('reason' in answer && answer.reason !== undefined && { reason: answer.reason }),
-    ...('arguments' in answer && answer.arguments !== undefined && { arguments: answer.arguments }),
-  }
-}
-
 /** {@link Ledger.claim} for a row that exists. `revision` is the ledger's current one. */
 export function claimRow(
   { record, state }: LedgerEntry,

@@ -6,6 +6,10 @@ import { isLive } from './grant-row.js'
 /** A grant that is narrower than its tool. */
 export type MandateGrant = Grant & { readonly terms: Mandate }
 
+export function isMandate(grant: Grant): grant is MandateGrant {
+  return grant.terms !== undefined
+}
+
 /**
  * Mandates of one tool in one conversation, and as many standing denials: the oldest mandates are dropped first, denials never. They share a
  * row, because each call is matched with all.

@@ -12,6 +12,7 @@ import {
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
+import { closeRequests } from '../answers/close-thread.js'
 import { outcomeOfOpenCall } from '../answers/open-call.js'
 import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
 import { readHistory, withEdits } from '../answers/records.js'
@@ -19,6 +20,7 @@ import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { overruled } from '../conversation/request-history.js'
+import { isRemoval } from '../conversation/thread-writer.js'
 import { isLeft } from '../encoding/hooks.js'
 import { type NewId, newIds } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
@@ -143,6 +145,11 @@ export async function driveRun(
     origin.onFailure?.(error)
     const last = { ...runErrorEvent(error), ...usageField(usage) }
     await close(last).catch((cause: unknown) => cause === error || settings.onError(cause))
+    // Whoever removed the thread could not close a request that this run made afterwards.
+    if (thread && isRemoval(thread.lost.reason)) {
+      const removed = { settings, owner, threadId, observer, leave: thread.lost }
+      await closeRequests(removed, runId).catch(settings.onError)
+    }
     await end(last)
   } finally {
     deadline.end()

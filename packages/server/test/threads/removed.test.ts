@@ -1,4 +1,5 @@
 import {
+  ApprovalRequiredError,
   type AuditEntry,
   createAgent,
   handleChat,
@@ -18,7 +19,7 @@ const context = { subject: 'ann' }
 
 function setUp(
   change: (ledger: Ledger) => Partial<Ledger> = () => ({}),
-  terms: { readonly bind?: () => Promise<string> } = {},
+  terms: Parameters<typeof counted>[1] = {},
 ) {
   let now = 1_700_000_000_000
   let calls = 0
@@ -135,19 +136,96 @@ test('an answer for the session that is carried out while its conversation is re
     },
   })
   const { agent, post, open, remove } = setUp(slow, { bind })
-  const events = await open('t')
-  const finished = events.split('\n\n').findLast((event) => event.includes('RUN_FINISHED')) ?? ''
-  const [{ id, metadata }] = JSON.parse(finished.slice(finished.indexOf('{'))).outcome.interrupts
-  const payload = { approved: true, scope: 'session' }
-  claimed = post('t', {
-    runId: 'answer',
-    resume: [{ interruptId: id, status: 'resolved', payload, metadata }],
-  })
+  claimed = post('t', approving(await open('t'), 'session'))
   await bound.promise
   expect(await remove('t')).toBe(204)
   await claimed
   expect(await agent.grants.list('ann')).toEqual([])
 })
+
+// A conversation may also be removed before its request exists: then the run that makes it closes it.
+
+const text = (shown: string) => ({ kind: 'text', text: shown }) as const
+
+test.each<readonly [string, (wait: () => Promise<void>) => Parameters<typeof counted>[1]]>([
+  ['what it is bound to is read', (wait) => ({ bind: () => wait().then(() => 'x') })],
+  ['its preview is computed', (wait) => ({ preview: () => wait().then(() => text('x')) })],
+  [
+    'its tool runs, which then requires approval',
+    (wait) => ({
+      needsApproval: false,
+      async execute() {
+        await wait()
+        throw new ApprovalRequiredError({ toolName: 'pay' })
+      },
+    }),
+  ],
+])('a request that is made once its conversation was removed is closed by its run: %s', async (_, terms) => {
+  const [working, removing] = [deferred(), deferred()]
+  const wait = () => {
+    working.resolve()
+    return removing.promise
+  }
+  const { audited, open, remove, phases } = setUp(undefined, terms(wait))
+  const events = open('t')
+  await working.promise
+  expect(await remove('t')).toBe(204)
+  removing.resolve()
+  expect(await events).toContain('thread-unknown')
+  expect(await phases('t')).toEqual([])
+  expect(audited.map(({ event }) => event)).toEqual(['issued', 'claimed', 'completed'])
+})
+
+test('a call that is asked about again once its conversation was removed is not left open', async () => {
+  const [working, removing] = [deferred(), deferred()]
+  let previews = 0
+  const preview = async () => {
+    if (++previews === 2) {
+      working.resolve()
+      await removing.promise
+    }
+    return text(`the ${previews}th`)
+  }
+  const { post, open, remove, phases } = setUp(undefined, { preview })
+  const events = post('t', approving(await open('t')))
+  await working.promise
+  expect(await remove('t')).toBe(204)
+  removing.resolve()
+  expect(await events).toContain('thread-unknown')
+  expect(await phases('t')).toEqual([])
+})
+
+test('a run whose conversation was removed leaves the requests of one that was begun again under its id alone', async () => {
+  const [working, removing] = [deferred(), deferred()]
+  let binds = 0
+  const bind = async () => {
+    if (++binds === 4) {
+      working.resolve()
+      await removing.promise
+    }
+    return 'x'
+  }
+  const { ledger, post, open, remove } = setUp(undefined, { bind })
+  const messages = ['1', '2', '3'].map((id) => ({ id, role: 'user', content: 'Pay' }))
+  for (const { id } of messages)
+    await post('t', { runId: id, messages: messages.filter((one) => one.id <= id) })
+  const events = open('t')
+  await working.promise
+  await remove('t')
+  await post('t', { runId: 'again', messages: [{ id: 'm', role: 'user', content: 'Pay' }] })
+  removing.resolve()
+  expect(await events).toContain('thread-unknown')
+  const left = await ledger.unsettled('ann', 't')
+  expect(left.map(({ record, state }) => [record.runId, state.phase])).toEqual([['again', 'issued']])
+})
+
+/** The answer to the request that a run ended with. */
+function approving(events: string, scope = 'once') {
+  const finished = events.split('\n\n').findLast((event) => event.includes('RUN_FINISHED')) ?? ''
+  const [{ id, metadata }] = JSON.parse(finished.slice(finished.indexOf('{'))).outcome.interrupts
+  const payload = { approved: true, scope }
+  return { runId: 'answer', resume: [{ interruptId: id, status: 'resolved', payload, metadata }] }
+}
 
 function deferred() {
   let resolve = () => {}

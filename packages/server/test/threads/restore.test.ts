@@ -445,6 +445,25 @@ test('a recovery whose last change the store refuses once is found again, and ma
   expect((await load()).at(-1)?.metadata).toEqual({ countersign: { cut: true } })
 })
 
+test('recover() that the store refuses what the run log has is tried again, and nothing of that is lost', async () => {
+  const { start, threads, shown, expire, warnings } = machines()
+  await start(() => cutOff(delta('Half an answer'))).dieAfter('answer', {
+    runId: 'r1',
+    messages: [user('u1')],
+  })
+  const { append } = threads
+  threads.append = async () => {
+    threads.append = append
+    throw new Error('down')
+  }
+  const { agent } = start(() => [])
+  expect(await agent.recover()).toBe(0)
+  expect(warnings).toEqual(['The run of the thread "t" could not be recovered.'])
+  expire()
+  expect(await agent.recover()).toBe(1)
+  expect((await shown()).flatMap(({ parts }) => parts)).toEqual(['u1', 'Half an answer'])
+})
+
 test('a reply that was cut off is marked also if the run that was to continue it fails before it says anything', async () => {
   const { start, threads, load, shown } = machines()
   const saved = async () => (await threads.load(key))?.messages.length === 2
