@@ -442,7 +442,15 @@ test('a client without a threadId begins a new conversation, and asks the server
 
 test.each([
   { what: 'a message without a reply', reply: [] },
-  { what: 'half a reply', reply: [{ id: 'a1', role: 'assistant', content: 'Half of' }] },
+  {
+    what: 'half a reply',
+    reply: [
+      {
+        ...{ id: 'a1', role: 'assistant', content: 'Half of' },
+        metadata: { countersign: { cut: true } },
+      },
+    ],
+  },
 ])('T21 a page that loads $what of a process that died says so, and retry() continues', async ({ reply }) => {
   const server = startServer(() => [words('All of it.'), stop])
   const { threads } = server.agent

@@ -284,9 +284,10 @@ export class ServerThread implements KeptThread {
       return undefined
     }
     const { messages = [], run } = loaded ?? {}
-    // A run that was recovered leaves its mark: the reply was cut off.
+    // A reply that was cut off has the mark of its run. What the user said last has none at all.
     const last = messages.at(-1)
-    const isCut = run === undefined && getCountersignMetadata(last?.metadata).cut === true
+    const hasMark = last?.role === 'user' || getCountersignMetadata(last?.metadata).cut === true
+    const isCut = run === undefined && hasMark
     const ofRun = new Set(isCut && last?.role === 'assistant' ? [last.id] : run?.messageIds)
     const before = fromAGUIMessages(messages.filter(({ id }) => !ofRun.has(id)))
     const isRejoined = this.#openRun !== undefined

@@ -2,7 +2,6 @@ import {
   type AGUIEvent,
   asString,
   CountersignError,
-  getCountersignMetadata,
   isCountersignError,
   isRecord,
   type Message,
@@ -16,6 +15,7 @@ import type { KnownMessage, KnownThread, KnownThreads } from '../threads/known-t
 import type { ThreadKey } from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { branchOf, type CloseCalls, chain, headOf, leaveBranch } from './branch.js'
+import { isCutOff } from './cut-mark.js'
 import { totalUsage } from './load-thread.js'
 import { Recorder } from './recorder.js'
 import { gapOf, mergeHistory, titleOf, uploadedHistory } from './request-history.js'
@@ -129,16 +129,14 @@ export async function openThread(
         ...(thread === undefined && { title: titleOf(messages) }),
       })
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
-    const isCutOff = interrupted.length > 0 && added.length === 0
-    const lastReply = left > 0 ? 'asked-anew' : isCutOff ? 'cut-off' : 'whole'
-    const reply = abandoned === undefined ? lastReply : 'abandoned'
-    const recorder = new Recorder(settings, writer, { messages, reply, usedBefore })
+    const isRecovery = abandoned !== undefined
+    const recorder = new Recorder(settings, writer, { messages, isRecovery, usedBefore })
     const hasNews = added.length > 0 || page.regenerate !== undefined
     return {
       messages,
       hasNews,
       isAnswered: !hasNews && gap.lacksTurn,
-      isCut: interrupted.length > 0 || getCountersignMetadata(history.at(-1)?.metadata).cut === true,
+      isCut: isCutOff(history.at(-1)),
       // What was left out of an upload must go from the page as well.
       isPageBehind: isUpload || isRestored || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,

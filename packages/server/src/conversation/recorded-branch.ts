@@ -1,6 +1,5 @@
 import {
   type AGUIEvent,
-  getCountersignMetadata,
   isRecord,
   type Message,
   StreamProcessor,
@@ -11,6 +10,7 @@ import { fullSteps } from '@countersign/core/ag-ui'
 import { isProvidersOwn, readCalls } from '../history/history.js'
 import { messageOf } from '../scope/written-parts.js'
 import type { StoredMessage } from '../threads/thread-store.js'
+import { markedAsCut } from './cut-mark.js'
 
 /** What must be stored so that the branch is stored as it is now. */
 interface BranchChange {
@@ -23,8 +23,8 @@ interface BranchChange {
 interface ChangeOptions {
   /** Without new data parts. */
   readonly withoutParts?: boolean
-  /** With a mark on the last message, so that a page which loads it can say that the reply was cut off, and offer to continue. */
-  readonly isCut?: boolean
+  /** More is to come, or the run has failed: what is last of it is marked, until a later change takes the mark off. Default: no. */
+  readonly isUnfinished?: boolean
 }
 
 interface Stored {
@@ -52,6 +52,8 @@ export class RecordedBranch {
   /** The messages before the data parts of earlier turns. */
   readonly #parentsOfParts: ReadonlyMap<string, string | null>
   readonly #changedParts = new Map<string, StoredMessage>()
+  /** The message that is stored with this run's mark. */
+  #marked: string | undefined
 
   /** `messages` are stored, and are not rewritten until they change. */
   constructor(messages: readonly Message[]) {
@@ -105,12 +107,13 @@ export class RecordedBranch {
   }
 
   /** What has changed since it was stored. */
-  change({ withoutParts = false, isCut = false }: ChangeOptions = {}): BranchChange {
+  change({ withoutParts = false, isUnfinished = false }: ChangeOptions = {}): BranchChange {
     const parts = [...this.#changedParts.values()]
     const messages: StoredMessage[] = []
     const places: (readonly [UIMessage, Place])[] = []
     let last = this.#before
-    for (const message of this.#end.getSnapshot().messages) {
+    const shown = this.#end.getSnapshot().messages
+    for (const message of shown) {
       const place = this.#places.get(message)
       if (place !== undefined && place.before === last) {
         last = place.last
@@ -129,32 +132,34 @@ export class RecordedBranch {
       }
       if (!converted.some(isLeft)) places.push([message, { before, last }])
     }
+    const marked = isUnfinished && this.#isCutOff(shown.at(-1), last, messages) ? last : undefined
+    if (marked !== this.#marked)
+      for (const id of [this.#marked, marked]) {
+        const { parent, text } = this.#stored.get(id ?? '') ?? {}
+        const isIn = messages.some((message) => message.id === id)
+        if (id && text !== undefined && parent !== undefined && !isIn)
+          messages.push({ id, parent, message: text })
+      }
     const commit = () => {
+      this.#marked = marked ?? undefined
       for (const part of parts)
         if (this.#changedParts.get(part.id) === part) this.#changedParts.delete(part.id)
       for (const { id, parent, message } of messages) this.#stored.set(id, { parent, text: message })
       for (const [message, place] of places) this.#places.set(message, place)
     }
-    const changed = [...parts, ...messages]
-    return { messages: isCut ? this.#withMark(changed, last) : changed, head: last, commit }
+    const change = messages.map((message) => (message.id === marked ? markedAsCut(message) : message))
+    return { messages: [...parts, ...change], head: last, commit }
   }
 
-  #withMark(changed: readonly StoredMessage[], head: string | null): readonly StoredMessage[] {
-    if (head === null) return changed
-    const { parent, text } = this.#stored.get(head) ?? {}
-    const kept = parent === undefined || text === undefined ? undefined : { id: head, parent, message: text }
-    const last = changed.find(({ id }) => id === head) ?? kept
-    const marked = last && markedAsCut(last)
-    return marked ? [...changed.filter(({ id }) => id !== head), marked] : changed
+  /**
+   * Whether the conversation, if it ends here, lacks the rest of a reply: what this run has changed last, or a result that nobody has replied
+   * to. A user message without a reply needs no mark, and what waits for its user is not cut off.
+   */
+  #isCutOff(end: UIMessage | undefined, last: string | null, changed: readonly StoredMessage[]): boolean {
+    if (end?.role === 'user' || this.#end.state.asked.length > 0) return false
+    const isOwn = last === this.#marked || changed.some(({ id }) => id === last)
+    return isOwn || end?.parts.at(-1)?.type === 'tool-result'
   }
-}
-
-/** Undefined if the conversation waits for its user: it was not cut off. */
-function markedAsCut(last: StoredMessage): StoredMessage | undefined {
-  const message: Message = JSON.parse(last.message)
-  if (message.role === 'assistant' && (message.toolCalls ?? []).length > 0) return undefined
-  const countersign = { ...getCountersignMetadata(message.metadata), cut: true }
-  return { ...last, message: JSON.stringify({ ...message, metadata: { ...message.metadata, countersign } }) }
 }
 
 /** The index of the last user message with no call before it that is open, or whose result comes behind it. */

@@ -6,26 +6,18 @@ import { isFull, isLost, type ThreadWriter } from './thread-writer.js'
 /** Milliseconds between two saves of text that is still arriving. */
 const SAVE_EVERY = 1000
 
-/**
- * What a run finds of the last reply. `whole`: nothing is known against it. `cut-off`: its process died, and it stays cut off unless this run
- * adds to it. `asked-anew`: it stays as it is unless this run replaces it. `abandoned`: this run only ends one whose process died, so the
- * reply is cut off in any case.
- */
-type LastReply = 'whole' | 'cut-off' | 'asked-anew' | 'abandoned'
-
 /** What a run finds in its thread. */
 interface Found {
   /** The conversation, with what the request has added. */
   readonly messages: readonly Message[]
-  readonly reply: LastReply
+  /** This run only ends one whose process died, so what it stores is cut off in any case. */
+  readonly isRecovery: boolean
   /** What earlier runs with the same id have used. */
   readonly usedBefore: readonly TokenUsage[]
 }
 
 export class Recorder {
   readonly #branch: RecordedBranch
-  /** The last message before the run's own. */
-  readonly #start: Message | undefined
   #hasFailed = false
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
@@ -43,7 +35,6 @@ export class Recorder {
   ) {
     const { leaseMs } = settings.approvals
     this.#branch = new RecordedBranch(found.messages)
-    this.#start = found.messages.at(-1)
     this.#renewal = setInterval(() => this.#renew(leaseMs), leaseMs / 3)
   }
 
@@ -61,15 +52,6 @@ export class Recorder {
     return undefined
   }
 
-  /** Whether the last message is to be marked as cut off. */
-  get #isCut(): boolean {
-    const { reply } = this.found
-    if (reply === 'abandoned') return true
-    if (this.#branch.change().head !== this.#start?.id) return this.#hasFailed
-    if (reply !== 'whole') return reply === 'cut-off'
-    return this.#hasFailed && this.#start?.role !== 'assistant'
-  }
-
   close(): Promise<void> {
     this.#closed ??= this.#end()
     return this.#closed
@@ -80,9 +62,10 @@ export class Recorder {
     clearInterval(this.#renewal)
     clearTimeout(this.#timer)
     if (!this.lost.aborted) return
-    // What a recovery could not store, the next one does: it finds the thread by its hold, which lapses at once.
-    const isTriedAgain = this.found.reply === 'abandoned' && !isFull(this.lost.reason)
-    await (isTriedAgain ? this.writer.renew(1) : this.writer.release()).catch((error: unknown) =>
+    // What the store did not take now, the next run or `recover` stores: they find the thread by its hold, which lapses at once.
+    const { reason } = this.lost
+    const isOver = isFull(reason) || isLost(reason)
+    await (isOver ? this.writer.release() : this.writer.renew(1)).catch((error: unknown) =>
       this.settings.warn('A thread was not released.', error),
     )
     throw this.lost.reason
@@ -107,10 +90,10 @@ export class Recorder {
     return this.#saving
   }
 
-  /** `isCut`: with the mark of a reply that was cut off. It comes with the release, so that no page sees a free thread without it. */
-  async #store(release: boolean, withoutParts = false, isCut = release && this.#isCut): Promise<void> {
+  async #store(release: boolean, withoutParts = false): Promise<void> {
     if (this.lost.aborted) return
-    const { messages, head, commit } = this.#branch.change({ withoutParts, isCut })
+    const isUnfinished = !release || this.found.isRecovery || this.#hasFailed
+    const { messages, head, commit } = this.#branch.change({ withoutParts, isUnfinished })
     const isChanged = messages.length > 0
     if (!isChanged && !release) return
     const { length } = this.usage
@@ -120,12 +103,7 @@ export class Recorder {
     if (!isChanged && usage === undefined) return this.writer.release()
     // No call runs whose result could not be stored. What has happened already is stored nevertheless.
     const spare = release ? 0 : this.#branch.openCalls
-    try {
-      await this.writer.append({ ...(isChanged && { messages, head, spare }), usage, release })
-    } catch (error) {
-      if (isCut && isFull(error)) return this.#store(release, withoutParts, false)
-      throw error
-    }
+    await this.writer.append({ ...(isChanged && { messages, head, spare }), usage, release })
     this.#stored = length
     commit()
   }

@@ -1,10 +1,11 @@
-import type { AGUIEvent } from '@countersign/core'
+import type { AGUIEvent, Message } from '@countersign/core'
 import { readCalls } from '../history/history.js'
 import { runKey } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type { KnownThread, KnownThreads } from '../threads/known-threads.js'
 import type { InterruptedRun, RunHold, StoredMessage, ThreadKey } from '../threads/thread-store.js'
 import { branchOf } from './branch.js'
+import { withoutMark } from './cut-mark.js'
 import { RecordedBranch } from './recorded-branch.js'
 import { isFull, isLost, ThreadWriter } from './thread-writer.js'
 
@@ -82,12 +83,20 @@ function lacking(thread: Tree, start: string | null, events: readonly AGUIEvent[
     own.some(({ id }) => sizes.has(id)) &&
     // Data of an activity is replaced; everything else grows.
     own.some(
-      ({ id, message }) =>
-        message.role !== 'activity' && JSON.stringify(message).length > (sizes.get(id) ?? 0),
+      ({ id, message }) => message.role !== 'activity' && textOf(message).length > (sizes.get(id) ?? 0),
     )
-  const isStored = ({ id, parent, message }: StoredMessage) =>
-    thread.byId.get(id)?.parent === parent && JSON.stringify(thread.byId.get(id)?.message) === message
-  return hasMore ? nothing : { messages: logged.filter((message) => !isStored(message)), head }
+  const stored = new Set(
+    logged.flatMap(({ id, parent, message }) => {
+      const known = thread.byId.get(id)
+      return known?.parent === parent && textOf(known.message) === message ? id : []
+    }),
+  )
+  const { messages: marked } = branch.change({ isUnfinished: true })
+  return hasMore ? nothing : { messages: marked.filter(({ id }) => !stored.has(id)), head }
+}
+
+function textOf(message: Message): string {
+  return JSON.stringify(withoutMark(message))
 }
 
 function startedBy(event: AGUIEvent): string | undefined {

@@ -441,7 +441,10 @@ test('T21, T22: recover() ends the run of a dead process: what was stored is kep
       {
         id: 'a2',
         parent: 'u2',
-        message: JSON.stringify({ id: 'a2', role: 'assistant', content: 'Half an ans' }),
+        message: JSON.stringify({
+          ...{ id: 'a2', role: 'assistant', content: 'Half an ans' },
+          metadata: { countersign: { cut: true } },
+        }),
       },
     ],
     head: 'a2',

@@ -1,4 +1,4 @@
-import type { Message } from '@countersign/core'
+import type { Message, UIMessage } from '@countersign/core'
 import {
   createAgent,
   handleChat,
@@ -122,6 +122,9 @@ function machines() {
   return { start, threads, load, shown, ran, warnings, runLog, expire }
 }
 
+/** Whether a page that loads it last says that the reply was cut off. */
+const isUnfinished = (last: UIMessage | undefined) =>
+  last?.role === 'user' || JSON.stringify(last?.metadata ?? {}).includes('"cut":true')
 const user = (id: string, content = id): Message => ({ id, role: 'user', content })
 const delta = (text: string): ModelEvent => ({ type: 'text-delta', delta: text })
 const never = new Promise<never>(() => {})
@@ -424,25 +427,106 @@ test('no page that loads while recover() works sees a reply that was cut off as 
   expect(seen.at(-1)).toBe('cut off')
 })
 
-test('a recovery whose last change the store refuses once is found again, and marks the reply then', async () => {
-  const { start, threads, load, expire, warnings } = machines()
-  await start(() => cutOff(delta('Half an answer'))).dieAfter('answer', {
-    runId: 'r1',
-    messages: [user('u1')],
-  })
-  const { append } = threads
-  let fails = true
-  threads.append = async (where, change) => {
-    if (!fails || !change.release) return append(where, change)
-    fails = false
-    throw new Error('down')
+test.each(['a change in the middle', 'the last change'])(
+  'a run whose store fails once, at %s, leaves no reply that looks complete',
+  async (what) => {
+    const { start, threads, load } = machines()
+    const { append } = threads
+    const down = vi.fn()
+    threads.append = async (where, change) => {
+      if (!JSON.stringify(change.messages ?? []).includes('Half')) return append(where, change)
+      threads.append = append
+      down()
+      throw new Error('down')
+    }
+    const first = start(async function* () {
+      yield delta('Half an ')
+      if (what === 'a change in the middle') await vi.waitUntil(() => down.mock.calls.length > 0)
+      yield delta('answer')
+    })
+    expect(await (await first.post({ runId: 'r1', messages: [user('u1')] })).text()).toContain('RUN_ERROR')
+    const { run } = (await threads.load(key)) ?? {}
+    expect(run?.lapsed || isUnfinished((await load()).at(-1))).toBe(true)
+    await start(() => []).agent.recover()
+    expect(isUnfinished((await load()).at(-1))).toBe(true)
+  },
+)
+
+test('a reply that was cut off stays so if its page asks anew, and that run fails or dies before it says anything', async () => {
+  for (const way of ['fails', 'dies', 'dies and is recovered']) {
+    const { start, load, expire } = machines()
+    const first = { runId: 'r1', messages: [user('u1')] }
+    await start(() => cutOff(delta('Half an answer'))).dieAfter('answer', first)
+    const page = { forwardedProps: { countersign: { last: 'u1' } } }
+    if (way === 'fails') {
+      const failing = start(() => {
+        throw new Error('down')
+      })
+      expect(await (await failing.post({ runId: 'r2', ...page })).text()).toContain('RUN_ERROR')
+    } else await start(() => cutOff()).dieAfter('RUN_STARTED', { runId: 'r2', ...page })
+    expire()
+    if (way === 'dies and is recovered') await start(() => []).agent.recover()
+    expect([way, isUnfinished((await load()).at(-1))]).toEqual([way, true])
+    await (await start(() => [delta('All of it.')]).post({ runId: 'r3', ...page })).text()
+    expect(isUnfinished((await load()).at(-1))).toBe(false)
   }
-  const { agent } = start(() => [])
-  expect(await agent.recover()).toBe(0)
-  expect(warnings).not.toEqual([])
-  expire()
-  expect(await agent.recover()).toBe(1)
-  expect((await load()).at(-1)?.metadata).toEqual({ countersign: { cut: true } })
+})
+
+test.each(['and recover() ends that', 'and nothing ends that'])(
+  'a complete reply stays complete if a run behind it dies before it says anything, %s: an answer that is sent again gets no other reply',
+  async (what) => {
+    const { start, threads, load, expire } = machines()
+    const asks = start(() => [{ type: 'tool-call', id: 'c1', name: 'send', arguments: '{}' }])
+    const resume = yesTo(await (await asks.post({ runId: 'r1', messages: [user('u1')] })).text())
+    await (await start(() => [delta('It is sent.')]).post({ runId: 'r2', resume })).text()
+    await threads.hold(key, { runId: 'r3', holder: 'dead' }, 1)
+    expire()
+    const { agent, post, seen } = start(() => [delta('AGAIN')])
+    if (what.startsWith('and recover')) expect(await agent.recover()).toBe(1)
+    await (await post({ runId: 'r4', resume })).text()
+    expect(seen).toEqual([])
+    expect(isUnfinished((await load()).at(-1))).toBe(false)
+  },
+)
+
+test('a complete reply stays complete if a run that was to answer anew dies before it says anything', async () => {
+  const { start, load } = machines()
+  await (await start(() => [delta('Done.')]).post({ runId: 'r1', messages: [user('u1')] })).text()
+  const forwardedProps = { countersign: { last: 'u1' } }
+  await start(() => cutOff()).dieAfter('RUN_STARTED', { runId: 'r2', forwardedProps })
+  expect(await start(() => []).agent.recover()).toBe(1)
+  expect((await load()).at(-1)?.parts).toMatchObject([{ text: 'Done.' }])
+  expect(isUnfinished((await load()).at(-1))).toBe(false)
+})
+
+test("a reply that was cut off behind a provider's own call is marked", async () => {
+  const { start, load } = machines()
+  const search = {
+    type: 'tool-call',
+    id: 'c1',
+    name: 'search',
+    arguments: '{}',
+    providerExecuted: true,
+  } as const
+  const first = { runId: 'r1', messages: [user('u1')] }
+  await start(() => cutOff(delta('I look. '), search)).dieAfter('TOOL_CALL_END', first)
+  await start(() => []).agent.recover()
+  expect(isUnfinished((await load()).at(-1))).toBe(true)
+})
+
+test('while a run is open, what is last of its reply is marked; its last change takes the mark off', async () => {
+  const { start, threads } = machines()
+  const marks = async () =>
+    ((await threads.load(key))?.messages ?? []).map((one) => one.message.includes('"cut":true'))
+  const during: boolean[][] = []
+  const { post } = start(async function* (calls) {
+    if (calls > 1) during.push(await marks())
+    else yield { type: 'tool-call', id: 'c1', name: 'look', arguments: '{"at":"home"}' }
+    yield delta('Seen.')
+  })
+  await (await post({ runId: 'r1', messages: [user('u1')] })).text()
+  expect(during).toEqual([[false, false, true]])
+  expect(await marks()).toEqual([false, false, false, false])
 })
 
 test('recover() that the store refuses what the run log has is tried again, and nothing of that is lost', async () => {
@@ -495,7 +579,7 @@ test.each([{ says: ['Half an ', 'answer'] }, { says: [] }])(
     })
     const request = { runId: 'r1', messages: [user('u1')] }
     expect(await (await failing.post(request)).text()).toContain('RUN_ERROR')
-    expect((await load()).at(-1)?.metadata).toEqual({ countersign: { cut: true } })
+    expect(isUnfinished((await load()).at(-1))).toBe(true)
     const last = (await load()).at(-1)?.id
     const page = { forwardedProps: { countersign: { last } } }
     await (await start(() => [delta('All of it.')]).post({ runId: 'r2', ...page })).text()

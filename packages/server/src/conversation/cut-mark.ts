@@ -1,0 +1,30 @@
+import { getCountersignMetadata, type Message } from '@countersign/core'
+import type { StoredMessage } from '../threads/thread-store.js'
+
+/**
+ * The mark of a reply that is not complete, on the last message of its branch. A run stores what it says with the mark and takes it off with
+ * its last change, so whatever ends a run before that leaves it there: a page that loads the thread says that the reply was cut off.
+ */
+export function isCutOff(message: Message | undefined): boolean {
+  return getCountersignMetadata(message?.metadata).cut === true
+}
+
+export function markedAsCut(stored: StoredMessage): StoredMessage {
+  const message: Message = JSON.parse(stored.message)
+  const countersign = { ...getCountersignMetadata(message.metadata), cut: true }
+  return {
+    ...stored,
+    message: JSON.stringify({ ...message, metadata: { ...message.metadata, countersign } }),
+  }
+}
+
+/** The message as it is without the mark. */
+export function withoutMark(message: Message): Message {
+  if (!isCutOff(message)) return message
+  const { countersign: _, ...others } = message.metadata ?? {}
+  const { cut: __, ...own } = getCountersignMetadata(message.metadata)
+  const metadata = Object.keys(own).length > 0 ? { ...message.metadata, countersign: own } : others
+  if (Object.keys(metadata).length > 0) return { ...message, metadata }
+  const { metadata: ___, ...bare } = message
+  return bare
+}
