@@ -478,6 +478,35 @@ test.each([
   ])
 })
 
+test('a complete reply is shown as complete while nothing has ended a run behind it that said nothing; retry() adds none', async () => {
+  const server = startServer()
+  const first = openPage(server)
+  await first.client.sendMessage('Hello')
+  first.leave()
+  const dead = { runId: 'dead', holder: 'dead process' }
+  await server.agent.threads?.hold({ owner: 'ada', threadId: 't' }, dead, 1)
+  const second = openPage(server)
+  await vi.waitUntil(() => shown(second).length === 2)
+  expect(statusOf(second)).toBe('ready')
+  await second.client.retry()
+  expect(shown(second)).toHaveLength(2)
+})
+
+test("a user's message that got no reply at all is shown with an error in every page that loads it", async () => {
+  const server = startServer(async function* () {
+    await new Promise(() => {})
+  })
+  const first = openPage(server)
+  void first.client.sendMessage('Hello')
+  await vi.waitUntil(() => statusOf(first) === 'streaming')
+  await first.client.stop()
+  const second = openPage(server)
+  await vi.waitUntil(() => statusOf(second) === 'error')
+  expect(second.client.getSnapshot().error?.code).toBe('truncated-stream')
+  await second.client.retry()
+  expect(shown(second).at(-1)).toEqual(['assistant', 'Well.'])
+})
+
 const call = (id: string, to: string) => ({
   type: 'tool-call' as const,
   id,

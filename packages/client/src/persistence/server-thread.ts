@@ -288,6 +288,8 @@ export class ServerThread implements KeptThread {
     const last = messages.at(-1)
     const hasMark = last?.role === 'user' || getCountersignMetadata(last?.metadata).cut === true
     const isCut = run === undefined && hasMark
+    // Whatever ended behind it has stored nothing.
+    const isWhole = last?.role === 'assistant' && !hasMark && !last.toolCalls?.length
     const ofRun = new Set(isCut && last?.role === 'assistant' ? [last.id] : run?.messageIds)
     const before = fromAGUIMessages(messages.filter(({ id }) => !ofRun.has(id)))
     const isRejoined = this.#openRun !== undefined
@@ -295,7 +297,7 @@ export class ServerThread implements KeptThread {
     const known = new Set(shown.map(({ id }) => id))
     const isLater = ({ id, role }: UIMessage) => isRejoined && role !== 'user' && !known.has(id)
     this.#unsent.postpone(unsent?.messages.filter(isLater) ?? [])
-    const state = isRejoined ? 'open' : run?.lapsed || isCut ? 'cut' : 'none'
+    const state = isRejoined ? 'open' : (run?.lapsed && !isWhole) || isCut ? 'cut' : 'none'
     const warn = (message: string) => this.#session.warn(message)
     return withUnsent({ messages: shown, before: before.length, run: state }, unsent, warn)
   }
