@@ -1,6 +1,8 @@
 import type { Message } from '@countersign/core'
 import { findUnansweredCalls } from '@countersign/server/http-kit'
 import { type AiSdkMessage, isToolPart } from '../message.js'
+import type { Purpose } from './purpose.js'
+import type { ReadRequest } from './request.js'
 import { lackedBy } from './thread.js'
 
 /** A request that continues a reply which the stored conversation has moved past. Nothing may run for it. */
@@ -12,28 +14,17 @@ export interface LeftBehind {
   readonly isUpToDate: boolean
 }
 
-/** Which part of its page a request continues. */
-export interface Place {
-  /** The id of the user message that the continued reply answers. */
-  readonly asked?: string | undefined
-  /** The id of the last user message. */
-  readonly said?: string | undefined
-  /** The page's last message, if it is a reply other than the continued one. */
-  readonly later: AiSdkMessage | undefined
-  readonly isReplyLast: boolean
-  /** Whether the page ends with a user message that is not stored, or that replaces a stored one or its reply. */
-  readonly hasNew?: boolean
-}
-
 /**
  * Whether a request continues another reply than the last one that is stored. A new reply would then appear in the wrong place: the SDK names
  * the message whose request was answered last, and another page may have continued the conversation.
  */
 export function leftBehind(
-  continued: AiSdkMessage | undefined,
-  { asked, said, later }: Place,
+  purpose: Purpose,
+  { continued, page: { later } }: ReadRequest,
   stored: readonly Message[],
 ): LeftBehind | undefined {
+  if (purpose.kind !== 'go-on') return undefined
+  const { asked, said } = purpose
   const from = stored.findLastIndex(({ role }) => role === 'user')
   const now = stored[from]
   if (now === undefined || (asked === undefined && (continued ?? said))) return undefined
