@@ -39,6 +39,17 @@ test('a call that ran is not told as cancelled because the ledger failed once: t
   expect([told?.content, pay.runs.length]).toEqual([{ done: 'pay' }, 1])
 })
 
+test('a run that ends because the ledger failed says so in words for its user, without those of the ledger', async () => {
+  const { ledger, state } = failingLedger()
+  const { agent, history } = await paid(ledger)
+  state.failures = 1
+  expect(last(await collect(agent, input([...history, user('Stop.')]), context))).toMatchObject({
+    code: 'ledger-unavailable',
+    message:
+      'The ledger failed, so it is not known what became of this call. Nothing else was done. Try again later.',
+  })
+})
+
 test('a call that the user has moved on from does not run later because the ledger failed once', async () => {
   const { ledger, state } = failingLedger()
   const { pay, agent, history, first } = await paid(ledger)
