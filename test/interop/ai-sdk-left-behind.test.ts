@@ -194,11 +194,28 @@ test('the same on a page that was loaded behind the denial, before the client to
   breakOff()
   await answer(chat, 'map', true)
   const loaded = async () => callsOf({ messages: await load() })
-  await expect.poll(loaded).toContain('bob output-denied')
+  await expect.poll(loaded).toContain('bob approval-responded')
   const other = page(await load())
   await answer(other, 'map', true)
   const shown = ['map output-available', 'bob output-denied']
   await expect.poll(async () => [callsOf(other), await loaded()]).toEqual([shown, shown])
+})
+
+test('a page that was loaded beside the denial sends the output by itself', async () => {
+  const { page, load, breakOff } = open(both)
+  const chat = page()
+  await chat.sendMessage({ text: 'go' })
+  await answer(chat, 'bob', false)
+  breakOff()
+  await answer(chat, 'map', true)
+  const loaded = async () => callsOf({ messages: await load() })
+  await expect.poll(loaded).toContain('bob approval-responded')
+  const other = page(await load())
+  await other.addToolOutput({ tool: 'show', toolCallId: 'map', output: 'shown' })
+  await settle(other)
+  const shown = ['map output-available', 'bob output-denied']
+  expect([callsOf(other), await loaded()]).toEqual([shown, shown])
+  expect(other.messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.' })
 })
 
 const asking = (users: number, replied: number) =>

@@ -1,18 +1,19 @@
-import { type AGUIEvent, type CountersignError, type ErrorCode, isCountersignError } from '@countersign/core'
+import { type AGUIEvent, type ErrorCode, isCountersignError } from '@countersign/core'
 import { ownMetadata } from '../history/metadata.js'
 import { readModelFailure } from '../model/model-error.js'
 
 /** What the client may read of an error: a stable code and a message without internals; for a model failure, also whether to retry. */
 export function runErrorEvent(error: unknown): Extract<AGUIEvent, { type: 'RUN_ERROR' }> {
-  const {
-    code,
-    data = {},
-    message = '',
-  } = isCountersignError(error) ? error : ({} as Partial<CountersignError>)
+  const told = isCountersignError(error) ? error : undefined
   const { retryable, retryAfter } = readModelFailure(error) ?? readRetry(error)
-  return code !== undefined && (PUBLIC.has(code) || data.isForUsers === true)
-    ? { type: 'RUN_ERROR', message, code, ...ownMetadata({ retryable, retryAfter }) }
-    : { type: 'RUN_ERROR', message: 'Something went wrong on the server.', code: code ?? 'internal' }
+  if (told === undefined || !(PUBLIC.has(told.code) || told.data.isForUsers === true))
+    return {
+      type: 'RUN_ERROR',
+      message: 'Something went wrong on the server.',
+      code: told?.code ?? 'internal',
+    }
+  const { message, code } = told
+  return { type: 'RUN_ERROR', message, code, ...ownMetadata({ retryable, retryAfter }) }
 }
 
 /** Whether to retry after an error that the engine itself made. */
