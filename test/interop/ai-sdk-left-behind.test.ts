@@ -535,3 +535,54 @@ test('a page that asks for another reply to a text that another page has edited 
   expect(callsOf(chat)).toEqual([])
   expect(callsOf({ messages: await load() })).toEqual(['c2 approval-requested'])
 })
+
+test('a page that was told so is told so again, until it has loaded the conversation', async () => {
+  const { page, load } = open(asking, { sendsLast: true })
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  const other = page(await load())
+  await other.sendMessage({ text: 'uno', messageId: other.messages[0]?.id ?? '' })
+  await chat.regenerate()
+  expect(chat.status).toBe('error')
+  await chat.sendMessage()
+  expect(chat.status).toBe('error')
+  const empty = page()
+  for (let retries = 0; retries < 2; retries++) {
+    await empty.sendMessage()
+    expect(empty.status).toBe('error')
+  }
+})
+
+const textsOf = (messages: readonly UIMessage[]) =>
+  messages.flatMap(({ role, parts }) =>
+    parts.flatMap((part) => (role === 'user' && part.type === 'text' ? [part.text] : [])),
+  )
+
+test('an edit that was lost is carried out with the next message', async () => {
+  const { page, lose, load } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  lose()
+  await chat.sendMessage({ text: 'uno', messageId: chat.messages[0]?.id ?? '' })
+  await chat.sendMessage({ text: 'two' })
+  const loaded = await load()
+  expect([chat.status, textsOf(chat.messages), textsOf(loaded)]).toEqual([
+    'ready',
+    ['uno', 'two'],
+    ['uno', 'two'],
+  ])
+  expect(callsOf(chat)).toEqual(callsOf({ messages: loaded }))
+})
+
+test('but another page’s edit is not taken away by the next message of a page that does not show it', async () => {
+  const { page, breakOff, load } = open(asking)
+  const chat = page()
+  breakOff(0)
+  await chat.sendMessage({ text: 'one' })
+  await expect.poll(async () => callsOf({ messages: await load() })).toEqual(['ann approval-requested'])
+  const other = page(await load())
+  await other.sendMessage({ text: 'uno', messageId: other.messages[0]?.id ?? '' })
+  await chat.sendMessage({ text: 'two' })
+  expect(chat.status).toBe('error')
+  expect(textsOf(await load())).toEqual(['uno'])
+})

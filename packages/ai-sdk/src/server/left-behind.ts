@@ -3,11 +3,13 @@ import { findUnansweredCalls } from '@countersign/server/http-kit'
 import { type AiSdkMessage, isToolPart } from '../message.js'
 import type { Purpose } from './purpose.js'
 import type { ReadRequest } from './request.js'
-import { lackedBy } from './thread.js'
+import { lackedBy, replyId } from './thread.js'
 
 /** A request that continues a reply which the stored conversation has moved past. Nothing may run for it. */
 export interface LeftBehind {
   readonly continued: AiSdkMessage | undefined
+  /** The id of the reply that the page shows instead, so that its next request is not taken for one that shows all. */
+  readonly messageId: string
   /** How calls that are open on the page have ended. */
   readonly results: readonly Message[]
   /** Whether the page shows all that is stored, and nothing is left to do. */
@@ -42,6 +44,7 @@ export function leftBehind(
   )
   return {
     continued,
+    messageId: replyId([{ id: said ?? '', role: 'user' }]),
     results: [...lackedBy(continued, undefined, stored), ...gone.map(({ toolCallId }) => endOf(toolCallId))],
     isUpToDate: said === now.id && isReplied && lackedBy(later, said, stored).length === 0,
   }

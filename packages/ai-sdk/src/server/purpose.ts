@@ -16,7 +16,9 @@ export type Purpose = {
   readonly said: string | undefined
 } & (
   | { readonly kind: 'message' }
-  | { readonly kind: 'edit' | 'regenerate'; readonly id: string }
+  /** `edited`: the page's message, which replaces the stored one. */
+  | { readonly kind: 'edit'; readonly id: string; readonly edited: Message }
+  | { readonly kind: 'regenerate'; readonly id: string }
   /** To go on with a reply, by answers, results or a retry. `asked`: the message that it replies to. */
   | { readonly kind: 'go-on'; readonly asked: string | undefined }
 )
@@ -34,7 +36,7 @@ export async function inputFor(
   const { input, continued, replaces, page } = request
   const { threadId, resume } = input
   if (threads === undefined) return { input, purpose: { kind: 'message', said: page.said } }
-  const isPlain = page.said !== undefined && !replaces && !continued && !resume
+  const isPlain = newsIn(input.messages).length === 1 && !replaces && !continued && !resume
   const key = { owner: context?.subject ?? null, threadId }
   const stored = (isPlain ? undefined : await readThread(threads, key))?.messages ?? []
   if (resume) checkShown(input.messages, stored)
@@ -43,23 +45,30 @@ export async function inputFor(
 }
 
 function purposeOf({ input, continued, replaces, page }: ReadRequest, stored: readonly Message[]): Purpose {
-  const last = input.messages.findLast(({ role }) => role === 'user')
-  const version = last && versionOf(last, stored)
-  const isSame = sameJson(version?.content, last?.content)
+  const { messages } = input
+  // With another text, the page shows another version.
+  const isSame = (shown: Message) => sameJson(versionOf(shown, stored)?.content, shown.content)
   const storedId = (id: string | undefined) => {
-    const shown = input.messages.find((message) => message.id === id)
-    const of = shown && versionOf(shown, stored)
-    // With another text, the page shows another version.
-    return of && sameJson(of.content, shown?.content) ? of.id : id
+    const shown = messages.find((message) => message.id === id)
+    return shown && isSame(shown) ? versionOf(shown, stored)?.id : id
   }
   const said = storedId(page.said)
-  if (last && !version && !page.isReplyLast) return { kind: 'message', said }
+  const rest = { kind: 'go-on', said, asked: continued ? storedId(page.asked) : said } as const
+  const last = messages.findLast(({ role }) => role === 'user')
+  const id = last && versionOf(last, stored)?.id
+  if (last === undefined || (id === undefined && page.isReplyLast)) return rest
+  if (id === undefined) {
+    const edited = newsIn(messages).find((message) => versionOf(message, stored) && !isSame(message))
+    if (edited === undefined) return { kind: 'message', said }
+    // The request with this edit was lost. A version with another id may be another page's, which is to stay.
+    const isOwn = versionOf(edited, stored)?.id === edited.id
+    return isOwn ? { kind: 'edit', id: edited.id, edited, said } : rest
+  }
   // The SDK repeats a failed request as if its message were edited.
-  if (replaces === 'edit' && version && !isSame) return { kind: 'edit', id: version.id, said }
+  if (replaces === 'edit' && !isSame(last)) return { kind: 'edit', id, edited: last, said }
   // A page that does not show another page's edit can't regenerate its reply.
-  const isShown = isSame || version?.id === last?.id
-  if (replaces === 'regenerate' && version && isShown) return { kind: 'regenerate', id: version.id, said }
-  return { kind: 'go-on', said, asked: continued ? storedId(page.asked) : said }
+  if (replaces === 'regenerate' && (isSame(last) || id === last.id)) return { kind: 'regenerate', id, said }
+  return rest
 }
 
 /** What the stored conversation may lack. The SDK keeps the id of an edited message; the new version that is stored gets an id of its own. */
@@ -68,14 +77,15 @@ function newsOf(
   messages: readonly Message[],
 ): Pick<RunAgentInput, 'messages' | 'forwardedProps'> {
   const results = messages.filter(({ role }) => role === 'tool')
-  const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
-  const news = messages.filter(({ role }, at) => role === 'user' && at > spoken)
+  const news = newsIn(messages)
   switch (purpose.kind) {
     case 'message':
       return { messages: [...results, ...news] }
     case 'edit': {
-      const edited = news.slice(-1).map((message) => ({ ...message, id: randomId('msg_') }))
-      return { messages: [...results, ...edited], forwardedProps: { countersign: { edit: purpose.id } } }
+      const edited = { ...purpose.edited, id: randomId('msg_') }
+      const behind = news.slice(news.indexOf(purpose.edited) + 1)
+      const forwardedProps = { countersign: { edit: purpose.id } }
+      return { messages: [...results, edited, ...behind], forwardedProps }
     }
     case 'regenerate':
       return { messages: results, forwardedProps: { countersign: { regenerate: purpose.id } } }
@@ -84,6 +94,12 @@ function newsOf(
     default:
       return purpose satisfies never
   }
+}
+
+/** The user messages at the end of a page. */
+function newsIn(messages: readonly Message[]): readonly Message[] {
+  const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
+  return messages.filter(({ role }, at) => role === 'user' && at > spoken)
 }
 
 /** The stored message of which this one is a version. */
