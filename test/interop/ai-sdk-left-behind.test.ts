@@ -218,6 +218,19 @@ test('a page that was loaded beside the denial sends the output by itself', asyn
   expect(other.messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.' })
 })
 
+/** Sends two messages, of which `lose` hurts the second, answers the request in the reply to the first, and sends what failed again. */
+async function answerEarlier(
+  chat: PlainChat,
+  lose: () => unknown = () => {},
+  approved = true,
+): Promise<void> {
+  await chat.sendMessage({ text: 'one' })
+  lose()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', approved)
+  await chat.sendMessage()
+}
+
 const asking = (users: number, replied: number) =>
   replied === 0
     ? [call('send', ['ann', 'bob'][users - 1] ?? 'eve'), end('tool_calls')]
@@ -279,11 +292,7 @@ test('a page whose reply another page has replaced is told so, instead of hiding
 test('a request that the SDK sends for an answer to an older message does not show a later reply there, or hide its request', async () => {
   const { page, breakOff, load, ran } = open(asking)
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  breakOff()
-  await chat.sendMessage({ text: 'two' })
-  await answer(chat, 'ann', true)
-  await chat.sendMessage()
+  await answerEarlier(chat, breakOff)
   expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-error']])
   const loaded = page(await load())
   await answer(loaded, 'bob', true)
@@ -314,11 +323,7 @@ test('the same while the later reply is still being written', async () => {
 test('a message that was not sent goes out with an answer to the reply before it, whose page is told to load what is said to it', async () => {
   const { page, lose, load, ran } = open(asking)
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  lose()
-  await chat.sendMessage({ text: 'two' })
-  await answer(chat, 'ann', true)
-  await chat.sendMessage()
+  await answerEarlier(chat, lose)
   expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-available']])
   const loaded = page(await load())
   expect(callsOf(loaded)).toEqual(['ann output-available', 'bob approval-requested'])
@@ -332,10 +337,7 @@ test('a message that was not sent goes out with an answer to the reply before it
 test('such a request ends the call of the older message without an error if the page shows all that is stored', async () => {
   const { page, ran } = open(asking)
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  await chat.sendMessage({ text: 'two' })
-  await answer(chat, 'ann', true)
-  await chat.sendMessage()
+  await answerEarlier(chat)
   expect([chat.status, callsOf(chat)]).toEqual(['ready', ['ann output-error', 'bob approval-requested']])
   await answer(chat, 'bob', true)
   expect([chat.status, callsOf(chat), ran]).toEqual([
@@ -366,11 +368,7 @@ test('nor is there an error if the last message was edited on this page, and its
 test('a message whose request broke off before it ended the open requests is not answered in the reply before it', async () => {
   const { page, leave, load } = open(asking)
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  leave()
-  await chat.sendMessage({ text: 'two' })
-  await answer(chat, 'ann', false)
-  await chat.sendMessage()
+  await answerEarlier(chat, leave, false)
   expect([chat.status, callsOf(chat).length]).toEqual(['error', 1])
   expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
 })
@@ -479,11 +477,7 @@ test.each([{ sendsLast: true }, { sendsLast: false }])(
   async (options) => {
     const { page, lose, load } = open(asking, options)
     const chat = page()
-    await chat.sendMessage({ text: 'one' })
-    lose()
-    await chat.sendMessage({ text: 'two' })
-    await answer(chat, 'ann', true)
-    await chat.sendMessage()
+    await answerEarlier(chat, lose)
     expect(chat.status).toBe('error')
     expect(callsOf(chat).join()).not.toContain('bob')
     expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
@@ -494,12 +488,7 @@ test('nor if the ledger failed when the message was to close the request before 
   const ledger = memoryLedger()
   const { page, load } = open(asking, { ledger })
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  vi.spyOn(ledger, 'claim').mockRejectedValueOnce(new Error('down'))
-  await chat.sendMessage({ text: 'two' })
-  expect(chat.status).toBe('error')
-  await answer(chat, 'ann', true)
-  await chat.sendMessage()
+  await answerEarlier(chat, () => vi.spyOn(ledger, 'claim').mockRejectedValueOnce(new Error('down')))
   expect(chat.status).toBe('error')
   expect(callsOf(chat)).toEqual(['ann output-available'])
   expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
