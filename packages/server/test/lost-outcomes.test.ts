@@ -187,3 +187,28 @@ async function recordOf(ledger: Ledger, approvalId: string) {
   if (!entry) throw new Error('The ledger has dropped the record.')
   return entry.record
 }
+
+test.each([
+  ['goes on', {}, 'RUN_FINISHED'],
+  ['ends, since a policy may ask', { policy: () => undefined }, 'RUN_ERROR'],
+] as const)(
+  'a conversation with an agent whose tools need no approval %s while its ledger fails',
+  async (_, approvals, end) => {
+    const down = () => Promise.reject(new Error('down'))
+    const ledger: Ledger = { ...memoryLedger(), unsettled: down, settled: down }
+    const free = counted('free')
+    const { agent } = testAgent([say('ok')], { tools: [free.tool], approvals: { ledger, ...approvals } })
+    const called = { id: 'c1', type: 'function', function: { name: 'free', arguments: '{"n":1}' } } as const
+    const history: Message[] = [
+      user('hi'),
+      { id: 'a1', role: 'assistant', toolCalls: [called] },
+      user('and?'),
+    ]
+    const events = await collect(agent, input(history), context)
+    expect(last(events).type).toBe(end)
+    expect(results(events).map(({ own }) => own)).toMatchObject(
+      end === 'RUN_FINISHED' ? [{ outcome: 'error', code: 'interrupted' }] : [],
+    )
+    expect(free.runs).toEqual([])
+  },
+)
