@@ -494,6 +494,16 @@ test('nor if the ledger failed when the message was to close the request before 
   expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
 })
 
+test('a page whose message failed because of the ledger is told so', async () => {
+  const ledger = memoryLedger()
+  const { page } = open(asking, { ledger })
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  vi.spyOn(ledger, 'claim').mockRejectedValueOnce(new Error('down'))
+  await chat.sendMessage({ text: 'two' })
+  expect(chat.error?.message).toContain('The ledger failed')
+})
+
 test('a message whose reply failed does not count as replied to because an older request is answered', async () => {
   let fails = true
   const { page, load } = open((users, replied) => {
