@@ -194,12 +194,42 @@ test('the same on a page that was loaded behind the denial, before the client to
   breakOff()
   await answer(chat, 'map', true)
   const loaded = async () => callsOf({ messages: await load() })
-  await expect.poll(loaded).toContain('bob output-denied')
+  await expect.poll(loaded).toContain('bob approval-responded')
   const other = page(await load())
   await answer(other, 'map', true)
   const shown = ['map output-available', 'bob output-denied']
   await expect.poll(async () => [callsOf(other), await loaded()]).toEqual([shown, shown])
 })
+
+test('a page that was loaded beside the denial sends the output by itself', async () => {
+  const { page, load, breakOff } = open(both)
+  const chat = page()
+  await chat.sendMessage({ text: 'go' })
+  await answer(chat, 'bob', false)
+  breakOff()
+  await answer(chat, 'map', true)
+  const loaded = async () => callsOf({ messages: await load() })
+  await expect.poll(loaded).toContain('bob approval-responded')
+  const other = page(await load())
+  await other.addToolOutput({ tool: 'show', toolCallId: 'map', output: 'shown' })
+  await settle(other)
+  const shown = ['map output-available', 'bob output-denied']
+  expect([callsOf(other), await loaded()]).toEqual([shown, shown])
+  expect(other.messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.' })
+})
+
+/** Sends two messages, of which `lose` hurts the second, answers the request in the reply to the first, and sends what failed again. */
+async function answerEarlier(
+  chat: PlainChat,
+  lose: () => unknown = () => {},
+  approved = true,
+): Promise<void> {
+  await chat.sendMessage({ text: 'one' })
+  lose()
+  await chat.sendMessage({ text: 'two' })
+  await answer(chat, 'ann', approved)
+  await chat.sendMessage()
+}
 
 const asking = (users: number, replied: number) =>
   replied === 0
@@ -262,11 +292,7 @@ test('a page whose reply another page has replaced is told so, instead of hiding
 test('a request that the SDK sends for an answer to an older message does not show a later reply there, or hide its request', async () => {
   const { page, breakOff, load, ran } = open(asking)
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  breakOff()
-  await chat.sendMessage({ text: 'two' })
-  await answer(chat, 'ann', true)
-  await chat.sendMessage()
+  await answerEarlier(chat, breakOff)
   expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-error']])
   const loaded = page(await load())
   await answer(loaded, 'bob', true)
@@ -297,11 +323,7 @@ test('the same while the later reply is still being written', async () => {
 test('a message that was not sent goes out with an answer to the reply before it, whose page is told to load what is said to it', async () => {
   const { page, lose, load, ran } = open(asking)
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  lose()
-  await chat.sendMessage({ text: 'two' })
-  await answer(chat, 'ann', true)
-  await chat.sendMessage()
+  await answerEarlier(chat, lose)
   expect([chat.status, callsOf(chat)]).toEqual(['error', ['ann output-available']])
   const loaded = page(await load())
   expect(callsOf(loaded)).toEqual(['ann output-available', 'bob approval-requested'])
@@ -315,10 +337,7 @@ test('a message that was not sent goes out with an answer to the reply before it
 test('such a request ends the call of the older message without an error if the page shows all that is stored', async () => {
   const { page, ran } = open(asking)
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  await chat.sendMessage({ text: 'two' })
-  await answer(chat, 'ann', true)
-  await chat.sendMessage()
+  await answerEarlier(chat)
   expect([chat.status, callsOf(chat)]).toEqual(['ready', ['ann output-error', 'bob approval-requested']])
   await answer(chat, 'bob', true)
   expect([chat.status, callsOf(chat), ran]).toEqual([
@@ -349,11 +368,7 @@ test('nor is there an error if the last message was edited on this page, and its
 test('a message whose request broke off before it ended the open requests is not answered in the reply before it', async () => {
   const { page, leave, load } = open(asking)
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  leave()
-  await chat.sendMessage({ text: 'two' })
-  await answer(chat, 'ann', false)
-  await chat.sendMessage()
+  await answerEarlier(chat, leave, false)
   expect([chat.status, callsOf(chat).length]).toEqual(['error', 1])
   expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
 })
@@ -462,11 +477,7 @@ test.each([{ sendsLast: true }, { sendsLast: false }])(
   async (options) => {
     const { page, lose, load } = open(asking, options)
     const chat = page()
-    await chat.sendMessage({ text: 'one' })
-    lose()
-    await chat.sendMessage({ text: 'two' })
-    await answer(chat, 'ann', true)
-    await chat.sendMessage()
+    await answerEarlier(chat, lose)
     expect(chat.status).toBe('error')
     expect(callsOf(chat).join()).not.toContain('bob')
     expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
@@ -477,15 +488,20 @@ test('nor if the ledger failed when the message was to close the request before 
   const ledger = memoryLedger()
   const { page, load } = open(asking, { ledger })
   const chat = page()
-  await chat.sendMessage({ text: 'one' })
-  vi.spyOn(ledger, 'claim').mockRejectedValueOnce(new Error('down'))
-  await chat.sendMessage({ text: 'two' })
-  expect(chat.status).toBe('error')
-  await answer(chat, 'ann', true)
-  await chat.sendMessage()
+  await answerEarlier(chat, () => vi.spyOn(ledger, 'claim').mockRejectedValueOnce(new Error('down')))
   expect(chat.status).toBe('error')
   expect(callsOf(chat)).toEqual(['ann output-available'])
   expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
+})
+
+test('a page whose message failed because of the ledger is told so', async () => {
+  const ledger = memoryLedger()
+  const { page } = open(asking, { ledger })
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  vi.spyOn(ledger, 'claim').mockRejectedValueOnce(new Error('down'))
+  await chat.sendMessage({ text: 'two' })
+  expect(chat.error?.message).toContain('The ledger failed')
 })
 
 test('a message whose reply failed does not count as replied to because an older request is answered', async () => {
@@ -517,4 +533,55 @@ test('a page that asks for another reply to a text that another page has edited 
   expect(chat.status).toBe('error')
   expect(callsOf(chat)).toEqual([])
   expect(callsOf({ messages: await load() })).toEqual(['c2 approval-requested'])
+})
+
+test('a page that was told so is told so again, until it has loaded the conversation', async () => {
+  const { page, load } = open(asking, { sendsLast: true })
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  const other = page(await load())
+  await other.sendMessage({ text: 'uno', messageId: other.messages[0]?.id ?? '' })
+  await chat.regenerate()
+  expect(chat.status).toBe('error')
+  await chat.sendMessage()
+  expect(chat.status).toBe('error')
+  const empty = page()
+  for (let retries = 0; retries < 2; retries++) {
+    await empty.sendMessage()
+    expect(empty.status).toBe('error')
+  }
+})
+
+const textsOf = (messages: readonly UIMessage[]) =>
+  messages.flatMap(({ role, parts }) =>
+    parts.flatMap((part) => (role === 'user' && part.type === 'text' ? [part.text] : [])),
+  )
+
+test('an edit that was lost is carried out with the next message', async () => {
+  const { page, lose, load } = open(asking)
+  const chat = page()
+  await chat.sendMessage({ text: 'one' })
+  lose()
+  await chat.sendMessage({ text: 'uno', messageId: chat.messages[0]?.id ?? '' })
+  await chat.sendMessage({ text: 'two' })
+  const loaded = await load()
+  expect([chat.status, textsOf(chat.messages), textsOf(loaded)]).toEqual([
+    'ready',
+    ['uno', 'two'],
+    ['uno', 'two'],
+  ])
+  expect(callsOf(chat)).toEqual(callsOf({ messages: loaded }))
+})
+
+test('but another page’s edit is not taken away by the next message of a page that does not show it', async () => {
+  const { page, breakOff, load } = open(asking)
+  const chat = page()
+  breakOff(0)
+  await chat.sendMessage({ text: 'one' })
+  await expect.poll(async () => callsOf({ messages: await load() })).toEqual(['ann approval-requested'])
+  const other = page(await load())
+  await other.sendMessage({ text: 'uno', messageId: other.messages[0]?.id ?? '' })
+  await chat.sendMessage({ text: 'two' })
+  expect(chat.status).toBe('error')
+  expect(textsOf(await load())).toEqual(['uno'])
 })

@@ -39,6 +39,17 @@ test('a call that ran is not told as cancelled because the ledger failed once: t
   expect([told?.content, pay.runs.length]).toEqual([{ done: 'pay' }, 1])
 })
 
+test('a run that ends because the ledger failed says so in words for its user, without those of the ledger', async () => {
+  const { ledger, state } = failingLedger()
+  const { agent, history } = await paid(ledger)
+  state.failures = 1
+  expect(last(await collect(agent, input([...history, user('Stop.')]), context))).toMatchObject({
+    code: 'ledger-unavailable',
+    message:
+      'The ledger failed, so it is not known what became of this call. Nothing else was done. Try again later.',
+  })
+})
+
 test('a call that the user has moved on from does not run later because the ledger failed once', async () => {
   const { ledger, state } = failingLedger()
   const { pay, agent, history, first } = await paid(ledger)
@@ -176,3 +187,28 @@ async function recordOf(ledger: Ledger, approvalId: string) {
   if (!entry) throw new Error('The ledger has dropped the record.')
   return entry.record
 }
+
+test.each([
+  ['goes on', {}, 'RUN_FINISHED'],
+  ['ends, since a policy may ask', { policy: () => undefined }, 'RUN_ERROR'],
+] as const)(
+  'a conversation with an agent whose tools need no approval %s while its ledger fails',
+  async (_, approvals, end) => {
+    const down = () => Promise.reject(new Error('down'))
+    const ledger: Ledger = { ...memoryLedger(), unsettled: down, settled: down }
+    const free = counted('free')
+    const { agent } = testAgent([say('ok')], { tools: [free.tool], approvals: { ledger, ...approvals } })
+    const called = { id: 'c1', type: 'function', function: { name: 'free', arguments: '{"n":1}' } } as const
+    const history: Message[] = [
+      user('hi'),
+      { id: 'a1', role: 'assistant', toolCalls: [called] },
+      user('and?'),
+    ]
+    const events = await collect(agent, input(history), context)
+    expect(last(events).type).toBe(end)
+    expect(results(events).map(({ own }) => own)).toMatchObject(
+      end === 'RUN_FINISHED' ? [{ outcome: 'error', code: 'interrupted' }] : [],
+    )
+    expect(free.runs).toEqual([])
+  },
+)

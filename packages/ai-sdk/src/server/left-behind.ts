@@ -1,28 +1,19 @@
 import type { Message } from '@countersign/core'
 import { findUnansweredCalls } from '@countersign/server/http-kit'
 import { type AiSdkMessage, isToolPart } from '../message.js'
-import { lackedBy } from './thread.js'
+import type { Purpose } from './purpose.js'
+import type { ReadRequest } from './request.js'
+import { lackedBy, replyId } from './thread.js'
 
 /** A request that continues a reply which the stored conversation has moved past. Nothing may run for it. */
 export interface LeftBehind {
   readonly continued: AiSdkMessage | undefined
+  /** The id of the reply that the page shows instead, so that its next request is not taken for one that shows all. */
+  readonly messageId: string
   /** How calls that are open on the page have ended. */
   readonly results: readonly Message[]
   /** Whether the page shows all that is stored, and nothing is left to do. */
   readonly isUpToDate: boolean
-}
-
-/** Which part of its page a request continues. */
-export interface Place {
-  /** The id of the user message that the continued reply answers. */
-  readonly asked?: string | undefined
-  /** The id of the last user message. */
-  readonly said?: string | undefined
-  /** The page's last message, if it is a reply other than the continued one. */
-  readonly later: AiSdkMessage | undefined
-  readonly isReplyLast: boolean
-  /** Whether the page ends with a user message that is not stored, or that replaces a stored one or its reply. */
-  readonly hasNew?: boolean
 }
 
 /**
@@ -30,10 +21,12 @@ export interface Place {
  * the message whose request was answered last, and another page may have continued the conversation.
  */
 export function leftBehind(
-  continued: AiSdkMessage | undefined,
-  { asked, said, later }: Place,
+  purpose: Purpose,
+  { continued, page: { later } }: ReadRequest,
   stored: readonly Message[],
 ): LeftBehind | undefined {
+  if (purpose.kind !== 'go-on') return undefined
+  const { asked, said } = purpose
   const from = stored.findLastIndex(({ role }) => role === 'user')
   const now = stored[from]
   if (now === undefined || (asked === undefined && (continued ?? said))) return undefined
@@ -51,6 +44,7 @@ export function leftBehind(
   )
   return {
     continued,
+    messageId: replyId([{ id: said ?? '', role: 'user' }]),
     results: [...lackedBy(continued, undefined, stored), ...gone.map(({ toolCallId }) => endOf(toolCallId))],
     isUpToDate: said === now.id && isReplied && lackedBy(later, said, stored).length === 0,
   }

@@ -1,30 +1,17 @@
-import {
-  CountersignError,
-  getCountersignMetadata,
-  isRecord,
-  type Message,
-  PROTOCOL_VERSION,
-  parseJson,
-  type RunAgentInput,
-  sameJson,
-} from '@countersign/core'
-import type { Agent, ChatOptions } from '@countersign/server'
+import { isRecord, PROTOCOL_VERSION, type RunAgentInput } from '@countersign/core'
 import {
   type Arrival,
   checkId,
   checkRequest,
-  findUnansweredCalls,
   invalid,
   parseBody,
   randomId,
   readParsedInput,
   readText,
-  readThread,
   unknownCaller,
 } from '@countersign/server/http-kit'
 import { type AiSdkMessage, type AiSdkPart, isToolPart } from '../message.js'
 import { answersOf, historyOf } from './history.js'
-import type { Place } from './left-behind.js'
 import { repliedTo } from './thread.js'
 
 /** A parsed chat request of an AI SDK client. */
@@ -49,9 +36,20 @@ export async function readAiSdkRequest(request: Request): Promise<AiSdkRequest> 
   return readFrom(request, unknownCaller)
 }
 
-interface ReadRequest extends AiSdkRequest {
-  /** What only our route needs to know. The ids are the page's. */
-  readonly place: Place
+/** What only our route needs to know. */
+export interface ReadRequest extends AiSdkRequest {
+  readonly page: Page
+}
+
+/** What a page shows. The ids are its own: a stored version may have another one. */
+interface Page {
+  /** The id of the user message that the continued reply answers. */
+  readonly asked: string | undefined
+  /** The id of the last user message. */
+  readonly said: string | undefined
+  /** The last message, if it is a reply other than the continued one. */
+  readonly later: AiSdkMessage | undefined
+  readonly isReplyLast: boolean
 }
 
 export async function readFrom(request: Request, arrival: Arrival): Promise<ReadRequest> {
@@ -93,7 +91,7 @@ function readBody(body: unknown, limits: Arrival['limits']): ReadRequest {
   return {
     input,
     continued,
-    place: placeOf(messages, continued),
+    page: pageOf(messages, continued),
     ...(last?.role === 'user' && replacing(body, last, named === undefined)),
   }
 }
@@ -114,7 +112,7 @@ function namedIn(messageId: unknown, messages: readonly AiSdkMessage[]): AiSdkMe
   return last?.role === 'user' ? undefined : last
 }
 
-function placeOf(messages: readonly AiSdkMessage[], continued: AiSdkMessage | undefined): Place {
+function pageOf(messages: readonly AiSdkMessage[], continued: AiSdkMessage | undefined): Page {
   const last = messages.at(-1)
   const isReplyLast = last?.role === 'assistant'
   const lastSaid = (of: readonly AiSdkMessage[]) => of.findLast(({ role }) => role === 'user')?.id
@@ -133,70 +131,6 @@ function replacing(
 ) {
   if (trigger === 'regenerate-message') return { replaces: 'regenerate' as const }
   return messageId === last.id || isNamedGone ? { replaces: 'edit' as const } : {}
-}
-
-/**
- * The request for an agent with threads: only what its stored conversation may lack. The SDK keeps the id of an edited message; the new
- * version that is stored gets an id of its own. The ids of the returned `place` are the stored ones.
- *
- * @throws CountersignError `approval-tampered` (409) if an answered call is not shown as it is stored: the user saw other arguments.
- */
-export async function inputFor(
-  { threads }: Agent,
-  { input, continued, replaces, place }: ReadRequest,
-  context: ChatOptions['context'],
-): Promise<{ readonly input: RunAgentInput; readonly place: Place }> {
-  if (threads === undefined) return { input, place }
-  const { messages, threadId, resume = [] } = input
-  const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
-  // A reply that broke off at once may have left no message.
-  const isNew = ({ role }: Message, at: number) => role === 'user' && at > spoken && !place.isReplyLast
-  const added = messages.filter((message, at) => message.role === 'tool' || isNew(message, at))
-  if (replaces === undefined && continued === undefined && resume.length === 0)
-    return { input: { ...input, messages: added }, place }
-  const thread = await readThread(threads, { owner: context?.subject ?? null, threadId })
-  const stored = thread?.messages ?? []
-  if (resume.length > 0) checkShown(messages, stored)
-  const last = messages.findLast(({ role }) => role === 'user')
-  const versionOf = (of: Message | undefined) => of && stored.find((message) => isVersion(message, of.id))
-  const isSame = (of: Message | undefined) => sameJson(versionOf(of)?.content, of?.content)
-  // With another text, the page shows another version.
-  const storedId = (id: string | undefined) => {
-    const shown = messages.find((message) => message.id === id)
-    return shown && isSame(shown) ? versionOf(shown)?.id : id
-  }
-  const said = storedId(place.said)
-  const id = versionOf(last)?.id
-  const hasNew = id === undefined && !place.isReplyLast
-  const own = added.filter(({ role }) => role !== 'user')
-  // The SDK repeats a failed request as if its message were edited. A page that does not show another page's edit can't regenerate its reply.
-  const isOther = replaces === 'edit' ? isSame(last) : id !== last?.id && !isSame(last)
-  if (!replaces || !last || id === undefined || isOther) {
-    const asked = continued ? storedId(place.asked) : said
-    // A stored version may have another id than the page's message.
-    const news = id !== undefined && (replaces || isSame(last)) ? own : added
-    return { input: { ...input, messages: news }, place: { ...place, asked, said, hasNew } }
-  }
-  const edited = replaces === 'edit' ? [...own, { ...last, id: randomId('msg_') }] : own
-  const forwardedProps = { countersign: { [replaces]: id } }
-  return { input: { ...input, messages: edited, forwardedProps }, place: { ...place, said, hasNew: true } }
-}
-
-function isVersion({ id, role, metadata }: Message, of: string): boolean {
-  const { versions = [] } = getCountersignMetadata(metadata)
-  return role === 'user' && (id === of || (Array.isArray(versions) && versions.includes(of)))
-}
-
-/** The agent does not get the calls of the page: it takes those that are stored. */
-function checkShown(shown: readonly Message[], stored: readonly Message[]): void {
-  const open = new Map(findUnansweredCalls(stored).map(({ call }) => [call.id, call]))
-  for (const { call } of findUnansweredCalls(shown)) {
-    const other = open.get(call.id)?.function
-    const { name, arguments: input } = call.function
-    if (!other || (other.name === name && sameJson(parseJson(other.arguments), parseJson(input)))) continue
-    const message = `The call ${call.id} is stored with other arguments than this page shows. Load the conversation again.`
-    throw new CountersignError('approval-tampered', message, { status: 409, toolCallId: call.id })
-  }
 }
 
 function readMessage(value: unknown, index: number, limits: Arrival['limits']): AiSdkMessage {

@@ -24,7 +24,8 @@ import { type AiSdkChunk, RUN_ID_HEADER } from '../chunk.js'
 import type { AiSdkMessage, AiSdkTool } from '../message.js'
 import { createAiSdkWriter } from '../writer.js'
 import { type LeftBehind, leftBehind } from './left-behind.js'
-import { inputFor, readFrom } from './request.js'
+import { inputFor } from './purpose.js'
+import { readFrom } from './request.js'
 import { eventsOf as storedEvents } from './stored-events.js'
 import { lackedBy, replyId } from './thread.js'
 
@@ -62,14 +63,14 @@ export async function handleAiSdkChat(
     const { context } = options
     const owner = subjectOf(context)?.id
     const asked = await readFrom(request, { owner, limits: agent.limits })
-    const { continued } = asked
-    const { input, place } = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
+    const { continued, page } = asked
+    const { input, purpose } = await whileHeld(owner, asked, agent, () => inputFor(agent, asked, context))
     const lacked = (stored: readonly Message[]) => {
-      const left = place.hasNew ? undefined : leftBehind(continued, place, stored)
+      const left = leftBehind(purpose, asked, stored)
       if (left) throw new Overtaken(left)
-      return lackedBy(continued, place.said, stored)
+      return lackedBy(continued, purpose.said, stored)
     }
-    const isElsewhere = continued !== undefined && !(place.isReplyLast && place.later === undefined)
+    const isElsewhere = continued !== undefined && !(page.isReplyLast && page.later === undefined)
     // Without threads, a reply that the page can't show would be lost.
     const maxSteps = isElsewhere && !agent.threads ? 0 : undefined
     const run = await startRun(agent, input, options, request.signal, { lacked, maxSteps })

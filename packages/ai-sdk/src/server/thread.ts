@@ -17,12 +17,25 @@ export async function loadAiSdkChat(
   const thread = await loadThread(agent, { subject, threadId: chatId })
   const messages = thread?.messages ?? []
   const waiting = new Set(callsLeftToClient(messages))
-  return toAiSdkMessages(joined(messages)).map((message) => ({
-    ...message,
-    parts: message.parts.map((part) =>
+  return toAiSdkMessages(joined(messages)).map((message) => {
+    const parts = message.parts.map((part) =>
       isToolPart(part) && waiting.has(part.toolCallId) ? openAgain(part) : part,
-    ),
-  }))
+    )
+    const last = parts.findLastIndex(({ type }) => type === 'step-start') + 1
+    return { ...message, parts: [...parts.slice(0, last), ...withDenialsKept(parts.slice(last))] }
+  })
+}
+
+/** As a stream says it: the SDK sends the output of a client tool only if each denial of its step is an answer that was not sent. */
+function withDenialsKept(step: readonly AiSdkPart[]): readonly AiSdkPart[] {
+  const isWaiting = step.some(
+    (part) => isToolPart(part) && ['input-available', 'approval-requested'].includes(part.state),
+  )
+  return step.map((part) =>
+    isWaiting && isToolPart(part) && part.state === 'output-denied' && part.approval
+      ? { ...part, state: 'approval-responded', approval: { ...part.approval, approved: false } }
+      : part,
+  )
 }
 
 /** The id of the assistant message with the reply to the last user message: the same for every run that adds to it. */

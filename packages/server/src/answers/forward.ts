@@ -36,7 +36,7 @@ export async function takeForwards(scope: RunScope, forwarded: ForwardedCalls): 
     }
   } catch (error) {
     await claims.release()
-    throw new CountersignError('ledger-unavailable', NOT_CALLED, {}, error)
+    throw new CountersignError('ledger-unavailable', NOT_CALLED, { isForUsers: true }, error)
   }
   return { claims, results }
 }

@@ -9,7 +9,7 @@ import {
 import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { describeRequest } from '../gate/ask.js'
-import { decideGate } from '../gate/gate.js'
+import { canAsk, decideGate } from '../gate/gate.js'
 import { findPermission } from '../gate/grants.js'
 import { type CallSite, isProviderExecuted, MOVED_ON, proposedCall } from '../history/history.js'
 import type {
@@ -62,8 +62,12 @@ export async function outcomeOfOpenCall(
   const entry = scope.owner === null && !isNamed ? undefined : known
   const token = own.token === undefined || isReplaced(site, entry) ? entry?.record.token : own.token
   const approvalId = entry?.record.approvalId ?? approvalIdOf(site)
-  if (token === undefined || approvalId === undefined)
-    return issued.isWhole ? decideUnasked(scope, site, refusal, messages) : notClosed({ approvalId, site })
+  if (token === undefined || approvalId === undefined) {
+    const isAsked = approvalId !== undefined || isProviderExecuted(site.call) || canAsk(scope)
+    return isAsked && !issued.isWhole
+      ? notClosed({ approvalId, site })
+      : decideUnasked(scope, site, refusal, messages)
+  }
   const ref = { owner: scope.owner, threadId: scope.threadId, approvalId }
   const asked: OpenRequest = { site, ref, scopes: entry?.record.scopes }
   const close = async (code: Refusal['code'] | undefined, reason?: string, isKnown = true) => {

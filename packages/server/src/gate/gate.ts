@@ -130,6 +130,15 @@ interface ApprovalTerms {
   readonly scopes: readonly ApprovalScope[]
 }
 
+/** Whether anything about this agent can require approval for a call; the model's provider may, for those that it runs. */
+export function canAsk({ settings, toolkit }: RunScope): boolean {
+  if (settings.approvals.policy !== undefined || settings.prepareStep !== undefined) return true
+  return toolkit.names.some((name) => {
+    const tool = toolkit.get(name)
+    return tool !== undefined && termsOf(tool).needed !== false
+  })
+}
+
 /** A tool's own options override its `approval`, which overrides the defaults: no approval needed, and approvals for one call. */
 export function termsOf({ needsApproval, message, scopes, approval }: ReadyCall['tool']): ApprovalTerms {
   const offered = approval?.options?.filter((option) => option !== 'deny') ?? []

@@ -236,7 +236,7 @@ class Progress {
   }
 
   #unsettle({ code, message }: Refusal): void {
-    this.#unsettled ??= new CountersignError(code, message)
+    this.#unsettled ??= new CountersignError(code, message, { isForUsers: true })
   }
 
   #fail(error: unknown): void {

@@ -4,16 +4,16 @@ import { readModelFailure } from '../model/model-error.js'
 
 /** What the client may read of an error: a stable code and a message without internals; for a model failure, also whether to retry. */
 export function runErrorEvent(error: unknown): Extract<AGUIEvent, { type: 'RUN_ERROR' }> {
-  const code = isCountersignError(error) ? error.code : undefined
+  const told = isCountersignError(error) ? error : undefined
   const { retryable, retryAfter } = readModelFailure(error) ?? readRetry(error)
-  return code !== undefined && PUBLIC.has(code)
-    ? {
-        type: 'RUN_ERROR',
-        message: isCountersignError(error) ? error.message : '',
-        code,
-        ...ownMetadata({ retryable, retryAfter }),
-      }
-    : { type: 'RUN_ERROR', message: 'Something went wrong on the server.', code: code ?? 'internal' }
+  if (told === undefined || !(PUBLIC.has(told.code) || told.data.isForUsers === true))
+    return {
+      type: 'RUN_ERROR',
+      message: 'Something went wrong on the server.',
+      code: told?.code ?? 'internal',
+    }
+  const { message, code } = told
+  return { type: 'RUN_ERROR', message, code, ...ownMetadata({ retryable, retryAfter }) }
 }
 
 /** Whether to retry after an error that the engine itself made. */
@@ -25,7 +25,7 @@ function readRetry(error: unknown): { readonly retryable?: boolean; readonly ret
   }
 }
 
-/** Errors whose messages this package wrote itself, for users to read. */
+/** Errors whose messages this package wrote itself, for users to read. Others may come from a store as well: `data.isForUsers` tells. */
 const PUBLIC: ReadonlySet<ErrorCode> = new Set([
   'invalid-request',
   'request-too-large',
