@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { nextStep } from '@countersign/client'
 import { scriptedModel } from '@countersign/server'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { blockWith, folder, given, load, removed } from './migration.js'
@@ -36,6 +37,7 @@ const things = {
     },
   },
   askPerson: async (text: string) => asked.push(text) > 0,
+  tellPerson: () => {},
 }
 
 const tanstack = 'docs/migrating-from-tanstack-ai.md'
@@ -113,4 +115,27 @@ test('the page of CopilotKit sends an answer to the request that was shown, also
   dialogs[1]?.(false)
   await vi.waitFor(() => expect(client.getSnapshot().status).toBe('ready'))
   expect(removed).toEqual([])
+})
+
+test('the page of CopilotKit says why an answer was refused, and asks again if the request is open again', async () => {
+  removed.length = 0
+  const dialogs: string[] = []
+  const told: string[] = []
+  let confirmed = 0
+  const refusing = {
+    ...things,
+    askPerson: async (text: string) => dialogs.push(text) > 0,
+    tellPerson: (text: string) => void told.push(text),
+    confirm: () => ++confirmed > 1,
+  }
+  const confirming = route.replace('[deleteFile]', '[deleteFile], approvals: { confirm }')
+  const { POST } = await load(blockWith(copilotKit, 'needsApproval'), refusing, confirming)
+  vi.stubGlobal('fetch', (url: string, init: RequestInit) =>
+    POST(new Request(new URL(url, 'http://localhost'), init)),
+  )
+  const { client } = await load(blockWith(copilotKit, 'new ChatClient('), refusing, 'export { client }')
+  await client.sendMessage('Delete the draft.')
+  await vi.waitFor(() => expect(removed).toEqual(['draft.txt']))
+  expect(dialogs).toHaveLength(2)
+  expect(told).toEqual([nextStep('approval-not-yours').message])
 })

@@ -127,7 +127,7 @@ export interface ApprovalViewOptions extends DisplayLimits {
   readonly fields?: boolean | undefined
   /** Show the arguments exactly as the tool will get them, even if the server masks some. Default false. */
   readonly exact?: boolean | undefined
-  /** Shows the preview: pass `previewView`. It is an option so that a page without previews does not load it. */
+  /** Pass `previewView` if a tool has previews: otherwise nobody sees them. It is an option so that other pages do not load it. */
   readonly preview?: typeof previewView | undefined
 }
 

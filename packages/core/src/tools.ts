@@ -255,7 +255,7 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
   bind?: ((input: StandardSchemaV1.InferOutput<Schema>, context: GateContext) => unknown) | undefined
   /**
    * What the call would do, computed when approval is requested and again right before the call starts. If it differs then, nothing
-   * runs, and approval is requested again. It must only read. Values that `redact` masks are masked here too.
+   * runs, and approval is requested again. It must only read. Values that `redact` masks are masked here too. The page has to show it.
    */
   preview?:
     | ((input: StandardSchemaV1.InferOutput<Schema>, context: PreviewContext) => Preview | Promise<Preview>)
@@ -264,7 +264,7 @@ export interface ToolOptions<Name extends string, Schema extends StandardSchemaV
   previewUnasked?: boolean | undefined
   /** Seconds until an approval request expires, or `'never'`. Default: the agent's, 24 hours. */
   expiresIn?: number | 'never' | undefined
-  /** The arguments as shown, if some must be masked ({@link sanitizeArgs}). The call always runs with the real ones. */
+  /** The arguments as shown, if some must be masked ({@link sanitizeArgs}). The call runs with the real ones, and the page has them too. */
   redact?: ((input: StandardSchemaV1.InferOutput<Schema>) => unknown) | undefined
   /** The message shown to the user for this call, plain text. */
   message?: string | ((input: StandardSchemaV1.InferOutput<Schema>) => string) | undefined

@@ -29,7 +29,7 @@ export type Policy = (
  * What an agent may do without approval. A tool is read-only if its `annotations.readOnlyHint` is true.
  * `read`: it may only read; everything else is blocked, even if a policy would allow it.
  * `ask`: tools that are not read-only require approval, unless the policy decides otherwise.
- * `auto`: no tool requires approval, unless the policy decides otherwise.
+ * `auto`: nothing requires approval, not even a tool with `needsApproval`, unless the policy decides otherwise.
  */
 export type PermissionLevel = 'read' | 'ask' | 'auto'
 

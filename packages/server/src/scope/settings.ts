@@ -46,7 +46,7 @@ export interface ApprovalOptions {
    * The run waits for it.
    */
   readonly shadow?: Policy | undefined
-  /** What the agent may do without approval. Default: as the policy and the tools decide. */
+  /** What the agent may do without approval; `auto` overrules `needsApproval`. Default: as the policy and the tools decide. */
   readonly permission?: PermissionLevel | undefined
   /** Masks arguments for display if the tool has no `redact` of its own, for example {@link sanitizeArgs}. Default: no masking. */
   readonly redact?: ((input: unknown) => unknown) | undefined
