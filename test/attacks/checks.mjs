@@ -186,8 +186,8 @@ export const checks = {
   'only the model is signed for': [
     {
       file: abandoned,
-      find: "import { decideGate } from '../gate/gate.js'",
-      put: "import { decideGate } from '../gate/gate.js'\nimport { requestApproval } from '../gate/ask.js'",
+      find: "import { canAsk, decideGate } from '../gate/gate.js'",
+      put: "import { canAsk, decideGate } from '../gate/gate.js'\nimport { requestApproval } from '../gate/ask.js'",
     },
     {
       file: abandoned,
