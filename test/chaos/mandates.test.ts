@@ -76,7 +76,7 @@ for (const { name, ledger: ledgerIn, test } of full ? games : games.filter(({ na
     expect(used - counted).toBeLessThanOrEqual(lostAtMost.uses)
     expect(played.kills).toBeGreaterThan(0)
     expect(played.returned).toBeGreaterThan(0)
-  })
+  }, 1_800_000)
 }
 
 anyTest(`W7 without kills, what is debited is exactly what has started: all else is given back`, async () => {
