@@ -9,7 +9,7 @@ import {
   ledgerKey,
 } from './ledger.js'
 import { keptUntil, type UnavailableOutcome } from './ledger-row.js'
-import type { MandateGrant } from './mandate-row.js'
+import { hasLimits, type MandateGrant, withFewUses } from './mandate-row.js'
 import type { Row, StoredRow } from './row-store.js'
 
 // The rows of a ledger: keys, how they are written, and how they are read. First approvals, then session approvals, mandates and standing denials.
@@ -125,7 +125,8 @@ export function entryOf(row: StoredRow): LedgerEntry {
 
 export const GRANTS = 'grants'
 
-/** By themselves, so that no grant takes the place of a denial. */
+/** By themselves, so that no session approval takes the place of a mandate, and neither that of a denial. */
+export const MANDATES = 'mandates'
 export const DENIALS = 'denials'
 
 export function grantKey({ threadId, toolServer, toolName, scopeKey }: GrantKey): string {
@@ -159,11 +160,14 @@ export function grantRow(grant: Grant): Row {
   }
 }
 
+/** Never dropped to make room if one of them has limits. */
 export function mandatesRow(mandates: readonly MandateGrant[]): Row {
   const state = JSON.stringify({ mandates })
   remember(state, mandates)
   const keptUntil = Math.max(...mandates.map(({ expiresAt }) => expiresAt))
-  return { record: '', state, list: GRANTS, keptUntil, expendable: true }
+  const row = { record: '', state, list: MANDATES, keptUntil }
+  if (!mandates.some(hasLimits)) return { ...row, expendable: true }
+  return { ...row, short: { state: JSON.stringify({ mandates: withFewUses(mandates) }) } }
 }
 
 /** Never dropped to make room: the calls that it refuses would run. */
