@@ -88,16 +88,21 @@ export function withoutWords(state: ApprovalState): ApprovalState {
   return state.phase === 'issued' ? state : { ...state, answer: shortAnswer(state.answer) }
 }
 
-/** The state as a store keeps it that needs room: without reasons, and with `trace` in place of its outcome. */
+/** The state as a store keeps it that needs room: without long reasons, and with `trace` in place of its outcome. */
 function shortened(state: ApprovalState, trace: UnavailableOutcome | undefined): ApprovalState {
   if (state.phase === 'issued') return state
   const answer = state.answer.decision === 'expire' ? state.answer : { ...state.answer, reason: undefined }
   if (state.phase !== 'done') return { ...state, answer }
   const { outcome } = state
   // It has not run, which a trace would not tell.
-  const isNotRun = outcome.type === 'denied' || outcome.type === 'cancelled'
-  return { ...state, answer, outcome: isNotRun ? { ...outcome, reason: undefined } : (trace ?? outcome) }
+  if (outcome.type !== 'denied' && outcome.type !== 'cancelled')
+    return { ...state, answer, outcome: trace ?? outcome }
+  const isShort = JSON.stringify(outcome.reason ?? '').length <= MAX_SHORT_REASON
+  return { ...state, answer, outcome: isShort ? outcome : { ...outcome, reason: undefined } }
 }
+
+/** A reason of at most this many characters, as JSON, takes no room that counts. Those of this engine are shorter. */
+const MAX_SHORT_REASON = 256
 
 function shortAnswer(answer: LedgerAnswer): LedgerAnswer {
   if (answer.decision === 'expire') return answer

@@ -86,6 +86,23 @@ test('W9 a mandate with limits for which a memory ledger has no room is not repo
   expect(await give(small, to, { uses: undefined })).toEqual({ status: 'full' })
 })
 
+test('W9 that a full ledger could not count a call is what the model reads, also later', async () => {
+  const ledger = memoryLedger({ maxRecordsPerOwner: 2 })
+  const chat = openChat({ ledger })
+  const { asked } = await chat.propose([bill(), bill()])
+  const reason = expect.stringContaining('could not be stored, so it was not started; ask again.')
+  for (const request of asked) {
+    const told = await chat.reply({ asked: [request] }, { approved: true, mandate: 'acme' })
+    // Only this one: no other result is corrected.
+    expect(results(told.events).map(({ content }) => content)).toEqual([
+      { type: 'execution-cancelled', reason },
+    ])
+  }
+  const again = await chat.reply({ asked }, { approved: true, mandate: 'acme' })
+  for (const { content } of results(again.events)) expect(content).toMatchObject({ reason })
+  expect(chat.runs).toEqual([])
+})
+
 test('W9 a mandate with limits stays until it ends: beyond maxGrantsPerOwner, another is not given, and session approvals are', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kept-'))
   onTestFinished(() => rm(folder, { recursive: true }))
