@@ -51,7 +51,7 @@ async function full(name: 'pay' | 'save' = 'pay') {
   await fill(ledger)
   const send = (payload: Record<string, unknown>) =>
     collect(agent, input(history, { resume: [answer(first, payload)] }), context)
-  return { clock, ledger, pay, agent, model, history, send }
+  return { clock, ledger, pay, agent, model, history, first, send }
 }
 
 test('a new message goes on while the ledger is full, and the call that it leaves behind is closed', async () => {
@@ -100,6 +100,19 @@ test('a reason that a full ledger could not store stays in the conversation that
     const changed = after.map((one) => (one.role === 'tool' ? { ...one, ...claimed } : one))
     const corrected = await collect(agent, input([...changed, user('and now?')]), context)
     expect(results(corrected).map(({ content }) => content)).toEqual([{ type: 'execution-denied' }])
+  }
+})
+
+test('whoever sends a denial again is told its reason, also if a full ledger could not store it', async () => {
+  const { agent, history, first, model, send } = await full()
+  const reason = `Pay Bob instead. ${'r'.repeat(3000)}`
+  const after = fold(history, await send({ approved: false, reason }))
+  const [again] = results(await send({ approved: false, reason }))
+  expect(again?.content).toEqual({ type: 'execution-denied', reason })
+  for (const approved of [false, true]) {
+    const resume = [answer(first, { approved })]
+    await collect(agent, input(after, { resume }), context)
+    expect(JSON.stringify(model.requests.at(-1))).toContain(reason)
   }
 })
 
