@@ -91,13 +91,17 @@ test('a reason that a full ledger could not store stays in the conversation that
   expect(results(next)).toEqual([])
   expect(JSON.stringify(model.requests.at(-1))).toContain(reason)
   for (const claimed of [
-    { content: '{"paid":true}', metadata: {}, error: undefined },
+    { content: '{"paid":true}' },
     {
       content: JSON.stringify({ type: 'execution-error', reason }),
       metadata: { countersign: { outcome: 'error' } },
     },
   ]) {
-    const changed = after.map((one) => (one.role === 'tool' ? { ...one, ...claimed } : one))
+    const changed = after.map((one) => {
+      if (one.role !== 'tool') return one
+      const { id, role, toolCallId } = one
+      return { id, role, toolCallId, ...claimed }
+    })
     const corrected = await collect(agent, input([...changed, user('and now?')]), context)
     expect(results(corrected).map(({ content }) => content)).toEqual([{ type: 'execution-denied' }])
   }

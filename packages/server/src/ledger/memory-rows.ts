@@ -52,8 +52,8 @@ const SHORT = 1024
 
 /**
  * Rows in this process's memory. Their number and their characters are limited, per owner and in total. When room is short, expendable
- * rows are dropped, long outcomes shortened and reasons dropped, the owner's own first, then the oldest. Any other row stays until it has
- * expired, and a change of it fits, unless it adds more than was reserved.
+ * rows are dropped, and others shortened, the owner's own first, then the oldest. Any other row stays until it has expired, and a change of
+ * it fits, unless it adds more than was reserved.
  */
 export class MemoryRows implements RowStore {
   readonly durable = false

@@ -86,6 +86,16 @@ test('W9 a mandate with limits for which a memory ledger has no room is not repo
   expect(await give(small, to, { uses: undefined })).toEqual({ status: 'full' })
 })
 
+test('W9 mandates with limits that fill the share of a user can be revoked to make room', async () => {
+  const ledger = memoryLedger({ maxRecords: 40, maxRecordsPerOwner: 4 })
+  for (let n = 0; n < 4; n++) await give(ledger, 'acme', { threadId: `t${n}` })
+  const ask = (id: string, owner: string) => ledger.issue(record(id, { owner }))
+  expect([await ask('a', 'ann'), await ask('b', 'bob')]).toEqual([{ status: 'full' }, { status: 'issued' }])
+  const [oldest] = await ledger.list('ann')
+  await ledger.revoke({ owner: 'ann', id: oldest?.id })
+  expect(await ask('a', 'ann')).toEqual({ status: 'issued' })
+})
+
 test('W9 that a full ledger could not count a call is what the model reads, also later', async () => {
   const ledger = memoryLedger({ maxRecordsPerOwner: 2 })
   const chat = openChat({ ledger })
