@@ -202,19 +202,22 @@ test('a denial whose reason was dropped for want of room is no call that ran', a
   })
 })
 
-test('a mandate that can no longer count its uses, because the ledger is full, lets nothing more through', async () => {
+test('W9 a mandate counts its uses while the ledger is full, and what it can not count does not start', async () => {
   const ledger = memoryLedger({ maxSize: 10_000, maxSizePerOwner: 10_000, now: () => 0 })
-  await ledger.issue(record('b', { owner: 'bob', edits: false, arguments: 'x'.repeat(4300) }))
   const tool = { owner: 'alice', threadId: 'thread', toolName: 'pay' }
-  const terms = { label: 'p'.repeat(1100), where: [], tool: 'v1', approvalId: 'a1' }
-  await ledger.grant({ ...tool, scopeKey: 'pay', approved: true, terms, uses: 3 })
-  const call = { ...tool, tool: 'v1', input: {}, since: 0 }
+  const terms = { label: 'Pay', where: [], tool: 'v1', approvalId: 'a1' }
+  await ledger.grant({ ...tool, scopeKey: 'pay', approved: true, terms, uses: 40 })
+  for (let size = 5000; size >= 0; size--)
+    await ledger.issue(record(`${size}`, { owner: 'bob', edits: false, arguments: 'x'.repeat(size) }))
+  const use = async (callKey: string) => {
+    const call = { ...tool, tool: 'v1', input: {}, since: 0, callKey }
+    return (await ledger.findMandate?.(call, 'use'))?.approved
+  }
+  await expect(use('k'.repeat(2000))).rejects.toMatchObject({ code: 'ledger-unavailable' })
   const uses = []
-  for (let at = 0; at < 5; at++)
-    uses.push(
-      (await ledger.findMandate?.({ ...call, callKey: `${at} ${'k'.repeat(1000)}` }, 'use'))?.approved,
-    )
-  expect(uses).toEqual([true, undefined, undefined, undefined, undefined])
+  for (let at = 0; at < 50; at++) uses.push(await use(`${at} ${'k'.repeat(20)}`))
+  expect(uses.filter((approved) => approved === true)).toHaveLength(40)
+  expect(await ledger.list('alice')).toEqual([])
 })
 
 test('a long reason is cut', async () => {

@@ -65,10 +65,14 @@ function editsText(decided: unknown): string | undefined {
   return written.ok ? written.canonical : ''
 }
 
-/** For an outcome that was too large to keep, the ledger still has the hash. */
+/**
+ * For an outcome that was too large to keep, the ledger still has the hash. A reason that it does not have may have been too long to keep: then what
+ * the history says stays.
+ */
 async function isSame(said: ToolOutcome, kept: ToolOutcome, stored: StoredOutcome): Promise<boolean> {
   if (stored.type === 'unavailable') return (await unavailable(toStored(said))).hash === stored.hash
-  return textOf(said) === textOf(kept)
+  const isSilent = !isSuccess(kept) && kept.reason === undefined
+  return textOf(isSilent && !isSuccess(said) ? { ...said, reason: undefined } : said) === textOf(kept)
 }
 
 /** Equal outcomes have equal texts, even if a store does not keep the order of members. */

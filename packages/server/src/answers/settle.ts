@@ -3,7 +3,9 @@ import { unlessLeft } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { auditGranted, storeDenial, takeDenialsBack } from '../gate/grants.js'
 import { isProviderExecuted } from '../history/history.js'
+import { outcomeOf } from '../history/model-messages.js'
 import type { ClaimResult, LedgerAnswer, StoredOutcome } from '../ledger/ledger.js'
+import { failed, isSuccess, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
 import { auditNames, auditSettled, type ClaimedOrNot, claimAnswer, firstAnswer } from './claim.js'
 import { isConfirmed } from './confirm.js'
@@ -187,7 +189,8 @@ async function repeated(
   const { site, claims } = verdict
   const first = await firstAnswer(scope, verdict.ref)
   const decided = first && decidedBy(scope, first.answer, claims.scopes)
-  if (stored.type !== 'handed-out') return { kind: 'result', site, outcome: restoreOutcome(stored), decided }
+  if (stored.type !== 'handed-out')
+    return { kind: 'result', site, outcome: restored(verdict, stored), decided }
   if (isProviderExecuted(site.call)) return { kind: 'forwarded', site, decided }
   if (first?.phase !== 'done') return unavailable(verdict)
   const sentIn = 'sentIn' in first.answer ? first.answer.sentIn : undefined
@@ -197,6 +200,16 @@ async function repeated(
   if (site.result !== undefined) return undefined
   const refusal = refusalOf(verdict, 'approval-conflict', HANDED_OUT, 'close')
   return { kind: 'result', site, outcome: handedOutOutcome(), decided, refusal }
+}
+
+/** A stored outcome. The conversation, or the same answer, may still have a reason for which the ledger had no room. */
+function restored({ site, decision, reason }: VerifiedVerdict, stored: EndedOutcome): ToolOutcome {
+  const kept = restoreOutcome(stored)
+  if (isSuccess(kept) || kept.reason !== undefined) return kept
+  const said = site.result && outcomeOf(site.result)
+  if (said?.kind === kept.kind)
+    return failed(kept.kind, 'reason' in said ? said.reason : undefined, kept.code)
+  return decision === 'deny' && kept.kind === 'denied' ? failed(kept.kind, reason, kept.code) : kept
 }
 
 const HANDED_OUT = 'This request was answered before, on another page, which runs the call.'
@@ -220,7 +233,7 @@ async function contradiction(
   const message = `This request was answered before (${settled}).`
   const refusal = refusalOf(verdict, 'approval-conflict', message, 'close')
   if (isReplacement(stored)) return site.result === undefined ? replacedFirst(verdict) : refusal
-  const outcome = stored.type === 'handed-out' ? handedOutOutcome() : restoreOutcome(stored)
+  const outcome = stored.type === 'handed-out' ? handedOutOutcome() : restored(verdict, stored)
   const decided = decidedBy(scope, first.answer, claims.scopes)
   // If the policy blocked this user's approval, that is no other answer: the same approval gets the same outcome.
   if (first.answer.by === 'policy' && verdict.decision === 'approve')

@@ -185,6 +185,7 @@ export async function grantAnswered(
     const age = again ? Math.max(0, now() - (granting.answer.at ?? 0)) : undefined
     const granted = await approvals.ledger.grant({ ...request, approved: true, revision, age })
     if (granted.status === 'granted') await auditGranted(scope, granted.grant)
+    if (granted.status === 'full') warn(`A mandate for ${call.name} could not be stored: full.`)
     if (granted.status === 'uncounted') return 'unknown'
     return granted.status === 'exceeded' ? granted.status : undefined
   } catch (error) {

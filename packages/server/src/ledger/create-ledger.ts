@@ -48,6 +48,7 @@ import {
   grantRow,
   grantsIn,
   keyOfGrant,
+  MANDATES,
   mandatesKey,
   mandatesOf,
   mandatesRow,
@@ -58,8 +59,8 @@ import type { Change, RowStore } from './row-store.js'
 /** Limits of every ledger. */
 export interface LedgerLimits {
   /**
-   * Grants kept per owner; the oldest is dropped first. Default 1,000. Standing denials are counted by themselves, by tool and conversation, and
-   * are never dropped: a new one is refused.
+   * Session approvals kept per owner; the oldest is dropped first. Default 1,000. Mandates are counted by themselves, by tool and conversation,
+   * and so are standing denials. Of these none is dropped: a new one is not stored.
    */
   readonly maxGrantsPerOwner?: number | undefined
   /** Lifetime of a grant whose request has none, in milliseconds. Default seven days. */
@@ -122,7 +123,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
 
   /** An owner's grants that have not expired. */
   async function grantsOf(owner: string): Promise<readonly Grant[]> {
-    const lists = await Promise.all([GRANTS, DENIALS].map((list) => store.list(owner, list)))
+    const lists = await Promise.all([GRANTS, MANDATES, DENIALS].map((list) => store.list(owner, list)))
     return lists.flatMap(({ rows, now }) => rows.flatMap(grantsIn).filter(({ expiresAt }) => now < expiresAt))
   }
 
@@ -211,21 +212,21 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
           const counts = isMandate(grant) && grant.approved
           if (isRevoked && !counts) return { result: REVOKED }
           if (!isMandate(grant)) return { result: grantedOf(grant), row: grantRow(grant), newest: maxGrants }
+          const more = row === undefined ? { rows: maxGrants, bytes: Number.MAX_SAFE_INTEGER } : undefined
           if (grant.approved) {
             const before = mandatesOf(row)
             const added = addMandate(before, grant, { ...request, isRevoked }, now)
-            if (added === 'exceeded' || added === 'uncounted') return { result: { status: added } }
+            if (typeof added === 'string') return { result: { status: added } }
             const left = added ?? before
             const isOver = request.age !== undefined && !left.some(({ id }) => id === grant.id)
             const inForce = left.find(({ scopeKey }) => scopeKey === grant.scopeKey) ?? grant
             // A mandate that is still in force counts the call all the same.
             const result = isRevoked || isOver ? REVOKED : grantedOf(inForce)
-            const whenFull = isLimited(grant, request.call) ? { whenFull: UNCOUNTED } : {}
-            return { result, row: added && mandatesRow(added), newest: maxGrants, ...whenFull }
+            const whenFull = isLimited(grant, request.call) ? UNCOUNTED : FULL
+            return { result, row: added && mandatesRow(added), room: more, whenFull }
           }
           const { stored: denial, left } = addDenial(mandatesOf(row), grant, now)
           if (left === undefined) return { result: FULL }
-          const more = row === undefined ? { rows: maxGrants, bytes: Number.MAX_SAFE_INTEGER } : undefined
           return { result: grantedOf(denial), row: denialsRow(left), room: more, whenFull: FULL }
         },
       )

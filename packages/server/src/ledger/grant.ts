@@ -122,7 +122,7 @@ export type GrantResult =
   | { readonly status: 'granted'; readonly grant: Grant }
   /** Nothing is given: a revocation came after the verdict was claimed, or the call was tried before and the mandate is given, or over. */
   | { readonly status: 'revoked' }
-  /** There is no room for another standing denial: none is dropped for it. */
+  /** There is no room for another standing denial, or for a mandate that would not count this call: no other is dropped for it. */
   | { readonly status: 'full' }
   /** The mandate is in force, and what is left of it does not cover the call, which must not start. */
   | { readonly status: 'exceeded' }

@@ -11,8 +11,8 @@ export function isMandate(grant: Grant): grant is MandateGrant {
 }
 
 /**
- * Mandates of one tool in one conversation, and as many standing denials: the oldest mandates are dropped first, denials never. They share a
- * row, because each call is matched with all.
+ * Mandates of one tool in one conversation, and as many standing denials: the oldest mandate without limits is dropped first, others never. They
+ * share a row, because each call is matched with all.
  */
 const MAX_MANDATES = 64
 
@@ -110,14 +110,14 @@ export function returnUse(
  * The mandates with a new one, which replaces an earlier one with the same terms: unless the user was asked before that was given, and has
  * chosen the same one for several calls. The call that it was chosen for counts, if it matches. Undefined if nothing changes, as for the same
  * approval again. After a revocation none is given, and one that is in force counts the call all the same.
- * `uncounted`: none does, and the call needs to be counted.
+ * `uncounted`: none does, and the call needs to be counted. `full`: there is no room, and it needs not.
  */
 export function addMandate(
   mandates: readonly MandateGrant[],
   grant: MandateGrant,
   given: Pick<GrantRequest, 'call' | 'askedAt' | 'age'> & { readonly isRevoked?: boolean },
   now: number,
-): readonly MandateGrant[] | 'exceeded' | 'uncounted' | undefined {
+): readonly MandateGrant[] | 'exceeded' | 'uncounted' | 'full' | undefined {
   const { call, askedAt = Number.POSITIVE_INFINITY, age, isRevoked = false } = given
   const { approvalId } = grant.terms
   const same = mandates.find((one) => one.scopeKey === grant.scopeKey && now < one.expiresAt)
@@ -136,13 +136,25 @@ export function addMandate(
     return 'exceeded'
   const first = call && applies(grant, call, now) ? charged(grant, call, now) : undefined
   const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
-  return [...others, first ?? grant].slice(-MAX_MANDATES)
+  const oldest = others.find((one) => !hasLimits(one))
+  if (others.length < MAX_MANDATES) return [...others, first ?? grant]
+  if (oldest === undefined) return isLimited(grant, call) ? 'uncounted' : 'full'
+  return [...others.filter((one) => one !== oldest), first ?? grant]
+}
+
+/** Whether a mandate bounds how many calls start. If it were dropped, it would begin anew for a request that was open before it was chosen. */
+export function hasLimits({ terms, usesLeft }: MandateGrant): boolean {
+  return terms.budget !== undefined || usesLeft !== undefined
 }
 
 /** Whether a mandate bounds how many calls like this one start: then each of them has to be counted. */
-export function isLimited({ terms, usesLeft }: MandateGrant, call: MandateCall | undefined): boolean {
-  if (terms.budget === undefined && usesLeft === undefined) return false
-  return call !== undefined && meetsAll(call.input, terms.where)
+export function isLimited(grant: MandateGrant, call: MandateCall | undefined): boolean {
+  return hasLimits(grant) && call !== undefined && meetsAll(call.input, grant.terms.where)
+}
+
+/** Mandates in a few characters: of the uses that can be given back, only the latest of each. The others count. */
+export function withFewUses(mandates: readonly MandateGrant[]): readonly MandateGrant[] {
+  return mandates.map((one) => ({ ...one, terms: { ...one.terms, recent: one.terms.recent.slice(-1) } }))
 }
 
 /**

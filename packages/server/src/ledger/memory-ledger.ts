@@ -31,7 +31,8 @@ export interface MemoryLedgerOptions extends LedgerLimits {
 
 /**
  * A ledger in this process's memory, the default. After a restart, or in another process, an answer to an open request is refused and
- * approval can be requested again; no call runs twice. If room is short, grants and stored outcomes are dropped before approvals.
+ * approval can be requested again; no call runs twice. If room is short, session approvals, mandates
+ * without limits and stored outcomes are dropped before approvals.
  *
  * @throws CountersignError `invalid-option` if a limit is not a positive integer.
  */

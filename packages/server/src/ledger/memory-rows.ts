@@ -52,8 +52,8 @@ const SHORT = 1024
 
 /**
  * Rows in this process's memory. Their number and their characters are limited, per owner and in total. When room is short, expendable
- * rows are dropped, long outcomes shortened and reasons dropped, the owner's own first, then the oldest. Any other row stays until it has
- * expired, and a change of it fits, unless it adds more than was reserved.
+ * rows are dropped, and others shortened, the owner's own first, then the oldest. Any other row stays until it has expired, and a change of
+ * it fits, unless it adds more than was reserved.
  */
 export class MemoryRows implements RowStore {
   readonly durable = false
@@ -132,12 +132,15 @@ export class MemoryRows implements RowStore {
   #write(name: string, owner: Owner, row: Row, change: Change<unknown>, now: number): boolean {
     const before = this.#rows.get(name)
     if (before === undefined && this.#rows.size >= this.#sweepAt) this.#sweep(now)
-    if (change.room !== undefined && !this.#fitsList(owner, row, change.room)) return false
+    if (change.room !== undefined && !this.#fitsList(owner, row, change.room)) {
+      this.#sweep(now, name)
+      if (!this.#fitsList(owner, row, change.room)) return false
+    }
     // A row never makes room for itself.
     if (before !== undefined) this.#stopYielding(name, before)
     const next = this.#fitted(name, owner, row, before, now)
     if (next === undefined) {
-      // A row that may be dropped at any time may be dropped at once. As it was, a mandate would not count its uses.
+      // A row that may be dropped at any time may be dropped at once.
       if (row.expendable === true) this.#remove(name)
       else if (before !== undefined) this.#mayYield(name, before)
       return row.expendable === true && change.whenFull === undefined

@@ -9,7 +9,7 @@ import {
   ledgerKey,
 } from './ledger.js'
 import { keptUntil, type UnavailableOutcome } from './ledger-row.js'
-import type { MandateGrant } from './mandate-row.js'
+import { hasLimits, type MandateGrant, withFewUses } from './mandate-row.js'
 import type { Row, StoredRow } from './row-store.js'
 
 // The rows of a ledger: keys, how they are written, and how they are read. First approvals, then session approvals, mandates and standing denials.
@@ -88,16 +88,21 @@ export function withoutWords(state: ApprovalState): ApprovalState {
   return state.phase === 'issued' ? state : { ...state, answer: shortAnswer(state.answer) }
 }
 
-/** The state as a store keeps it that needs room: without reasons, and with `trace` in place of its outcome. */
+/** The state as a store keeps it that needs room: without long reasons, and with `trace` in place of its outcome. */
 function shortened(state: ApprovalState, trace: UnavailableOutcome | undefined): ApprovalState {
   if (state.phase === 'issued') return state
   const answer = state.answer.decision === 'expire' ? state.answer : { ...state.answer, reason: undefined }
   if (state.phase !== 'done') return { ...state, answer }
   const { outcome } = state
   // It has not run, which a trace would not tell.
-  const isNotRun = outcome.type === 'denied' || outcome.type === 'cancelled'
-  return { ...state, answer, outcome: isNotRun ? { ...outcome, reason: undefined } : (trace ?? outcome) }
+  if (outcome.type !== 'denied' && outcome.type !== 'cancelled')
+    return { ...state, answer, outcome: trace ?? outcome }
+  const isShort = JSON.stringify(outcome.reason ?? '').length <= MAX_SHORT_REASON
+  return { ...state, answer, outcome: isShort ? outcome : { ...outcome, reason: undefined } }
 }
+
+/** A reason of at most this many characters, as JSON, takes no room that counts. Those of this engine are shorter. */
+const MAX_SHORT_REASON = 256
 
 function shortAnswer(answer: LedgerAnswer): LedgerAnswer {
   if (answer.decision === 'expire') return answer
@@ -125,7 +130,8 @@ export function entryOf(row: StoredRow): LedgerEntry {
 
 export const GRANTS = 'grants'
 
-/** By themselves, so that no grant takes the place of a denial. */
+/** By themselves, so that no session approval takes the place of a mandate, and neither that of a denial. */
+export const MANDATES = 'mandates'
 export const DENIALS = 'denials'
 
 export function grantKey({ threadId, toolServer, toolName, scopeKey }: GrantKey): string {
@@ -159,11 +165,14 @@ export function grantRow(grant: Grant): Row {
   }
 }
 
+/** Never dropped to make room if one of them has limits. */
 export function mandatesRow(mandates: readonly MandateGrant[]): Row {
   const state = JSON.stringify({ mandates })
   remember(state, mandates)
   const keptUntil = Math.max(...mandates.map(({ expiresAt }) => expiresAt))
-  return { record: '', state, list: GRANTS, keptUntil, expendable: true }
+  const row = { record: '', state, list: MANDATES, keptUntil }
+  if (!mandates.some(hasLimits)) return { ...row, expendable: true }
+  return { ...row, short: { state: JSON.stringify({ mandates: withFewUses(mandates) }) } }
 }
 
 /** Never dropped to make room: the calls that it refuses would run. */

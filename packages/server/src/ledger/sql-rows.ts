@@ -65,6 +65,8 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
   let appended = 0
 
   const nowOf = (row: SqlRow | undefined) => clockOf?.() ?? Number(row?.clock)
+  const time = clockOf === undefined ? clock : 'cast(? as double precision)'
+  const timeValues = () => (clockOf === undefined ? [] : [clockOf()])
 
   async function get(query: SqlQuery, owner: Owner, keys: readonly string[]) {
     const name = await ownerName(owner)
@@ -123,8 +125,8 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
     if (room !== undefined) {
       await sweep(session)
       const [open] = await query(
-        `select count(*) as rows, coalesce(sum(size), 0) as bytes from ${table} where owner = ? and list = ?`,
-        [owner, list],
+        `select count(*) as rows, coalesce(sum(size), 0) as bytes from ${table} where owner = ? and list = ? and kept_until > ${time}`,
+        [owner, list, ...timeValues()],
       )
       if (Number(open?.rows) >= room.rows || Number(open?.bytes) + size > room.bytes) return 'full'
       if (await isFull?.(session)) return 'full'
@@ -160,11 +162,10 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
 
   /** Removes expired rows: a few now and then, or all of them if the database is full. */
   async function sweep(session: SqlSession): Promise<void> {
-    const past = clockOf === undefined ? clock : 'cast(? as double precision)'
     const remove = (rows: number) =>
       session.query(
-        `delete from ${table} where seq in (select seq from ${table} where kept_until <= ${past} limit ${rows})`,
-        clockOf === undefined ? [] : [clockOf()],
+        `delete from ${table} where seq in (select seq from ${table} where kept_until <= ${time} limit ${rows})`,
+        timeValues(),
       )
     if (++inserts % SWEEP.every === 1) await remove(SWEEP.rows)
     if (await isFull?.(session)) await remove(ALL)

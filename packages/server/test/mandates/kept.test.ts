@@ -1,9 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ApprovalRecord, type Ledger, memoryLedger } from '@countersign/server'
+import { type ApprovalRecord, type GrantRequest, type Ledger, memoryLedger } from '@countersign/server'
 import { fileLedger } from '@countersign/server/node'
 import { expect, onTestFinished, test } from 'vitest'
+import { record } from '../approval-record.js'
+import { results } from '../support.js'
+import { bill, openChat } from './chat.js'
 
 const key = { owner: 'ann', threadId: 't', toolName: 'pay' }
 
@@ -66,16 +69,109 @@ test('W12 a full memory ledger keeps its standing denials, and takes no other', 
   expect(await find(ledger, 'mallory')).toMatchObject({ approved: false })
 })
 
+/** A mandate for two payments, chosen with one of them. */
+const give = (ledger: Ledger, to: string, more: Partial<GrantRequest> = {}) =>
+  ledger.grant({
+    ...{ ...key, scopeKey: to, approved: true, uses: 2, ...more },
+    terms: { label: 'Pay', where: [{ field: 'to', is: to }], tool: 'v1', approvalId: 'approval' },
+    call: { ...key, tool: 'v1', input: { to }, callKey: 'approval', since: 0 },
+  })
+
 test('W9 a mandate with limits for which a memory ledger has no room is not reported as given', async () => {
   const to = 'x'.repeat(2000)
-  const give = (maxSizePerOwner: number, uses: number | undefined) =>
-    memoryLedger({ maxSizePerOwner }).grant({
-      ...{ ...key, scopeKey: 'terms', approved: true, uses },
-      terms: { label: 'Pay', where: [{ field: 'to', is: to }], tool: 'v1', approvalId: 'approval' },
-      call: { ...key, tool: 'v1', input: { to }, callKey: 'approval', since: 0 },
-    })
-  expect(await give(1000, 2)).toEqual({ status: 'uncounted' })
-  expect(await give(10_000, 2)).toMatchObject({ status: 'granted', grant: { usesLeft: 1 } })
+  const [small, large] = [memoryLedger({ maxSizePerOwner: 1000 }), memoryLedger({ maxSizePerOwner: 10_000 })]
+  expect(await give(small, to)).toEqual({ status: 'uncounted' })
+  expect(await give(large, to)).toMatchObject({ status: 'granted', grant: { usesLeft: 1 } })
   // Nothing is to be counted.
-  expect(await give(1000, undefined)).toMatchObject({ status: 'granted' })
+  expect(await give(small, to, { uses: undefined })).toEqual({ status: 'full' })
 })
+
+test('W9 mandates with limits that fill the share of a user can be revoked to make room', async () => {
+  const ledger = memoryLedger({ maxRecords: 40, maxRecordsPerOwner: 4 })
+  for (let n = 0; n < 4; n++) await give(ledger, 'acme', { threadId: `t${n}` })
+  const ask = (id: string, owner: string) => ledger.issue(record(id, { owner }))
+  expect([await ask('a', 'ann'), await ask('b', 'bob')]).toEqual([{ status: 'full' }, { status: 'issued' }])
+  const [oldest] = await ledger.list('ann')
+  await ledger.revoke({ owner: 'ann', id: oldest?.id })
+  expect(await ask('a', 'ann')).toEqual({ status: 'issued' })
+})
+
+test('W9 that a full ledger could not count a call is what the model reads, also later', async () => {
+  const ledger = memoryLedger({ maxRecordsPerOwner: 2 })
+  const chat = openChat({ ledger })
+  const { asked } = await chat.propose([bill(), bill()])
+  const reason = expect.stringContaining('could not be stored, so it was not started; ask again.')
+  for (const request of asked) {
+    const told = await chat.reply({ asked: [request] }, { approved: true, mandate: 'acme' })
+    // Only this one: no other result is corrected.
+    expect(results(told.events).map(({ content }) => content)).toEqual([
+      { type: 'execution-cancelled', reason },
+    ])
+  }
+  const again = await chat.reply({ asked }, { approved: true, mandate: 'acme' })
+  for (const { content } of results(again.events)) expect(content).toMatchObject({ reason })
+  expect(chat.runs).toEqual([])
+})
+
+test('W9 a mandate with limits stays until it ends: beyond maxGrantsPerOwner, another is not given, and session approvals are', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'kept-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  let now = Date.now()
+  const limits = { maxGrantsPerOwner: 2, now: () => now }
+  const file = await fileLedger(join(folder, 'ledger.sqlite'), limits)
+  onTestFinished(() => file.close())
+  for (const ledger of [memoryLedger(limits), file]) {
+    for (const threadId of ['t', 't1']) await give(ledger, 'acme', { threadId, ttl: 1000 })
+    for (const n of [1, 2, 3])
+      await ledger.grant({ ...key, threadId: `t${n}`, scopeKey: 'pay', approved: true })
+    expect(await give(ledger, 'acme', { threadId: 't2' })).toEqual({ status: 'uncounted' })
+    expect(await find(ledger, 'acme')).toMatchObject({ usesLeft: 1 })
+    expect((await ledger.list('ann')).filter(({ terms }) => terms === undefined)).toHaveLength(2)
+    // A conversation that has one has room for another.
+    expect(await give(ledger, 'eve')).toMatchObject({ status: 'granted' })
+    now += 1000
+    expect(await give(ledger, 'acme', { threadId: 't2' })).toMatchObject({ status: 'granted' })
+  }
+})
+
+test.each<[string, Parameters<typeof memoryLedger>[0], (ledger: Ledger, n: number) => Promise<unknown>]>([
+  [
+    'another user fills the ledger',
+    { maxSize: 30_000, maxSizePerOwner: 30_000 },
+    async (ledger, n) => {
+      for (let size = 8000; size > 0; size = Math.floor(size / 2))
+        for (let at = 0; at < 4; at++)
+          await ledger.issue(record(`${n} ${size} ${at}`, { owner: 'bob', arguments: 'x'.repeat(size) }))
+    },
+  ],
+  [
+    'the user gives other approvals',
+    { maxGrantsPerOwner: 1 },
+    (ledger, n) => ledger.grant({ ...key, threadId: `other ${n}`, scopeKey: 'pay', approved: true }),
+  ],
+  [
+    'the user chooses other mandates',
+    {},
+    async (ledger, n) => {
+      for (let at = 0; at < 64; at++) await give(ledger, `${n} ${at}`, { threadId: 'thread' })
+    },
+  ],
+])(
+  'W9 of requests that were open already, what one mandate starts never exceeds its budget, also if between two answers %s',
+  async (_, limits, fill) => {
+    const ledger = memoryLedger(limits)
+    const chat = openChat({ ledger })
+    const { asked } = await chat.propose(Array.from({ length: 5 }, () => bill(100)))
+    const reasons: unknown[] = []
+    for (const [n, request] of asked.entries()) {
+      const told = await chat.reply({ asked: [request] }, { approved: true, mandate: 'acme' })
+      reasons.push(Object(results(told.events).at(-1)?.content).reason)
+      await fill(ledger, n)
+    }
+    expect(chat.runs).toHaveLength(2)
+    expect(reasons.slice(2)).toEqual(Array(3).fill(expect.stringContaining('does not cover them all')))
+    expect(await chat.list()).toContainEqual(
+      expect.objectContaining({ terms: expect.objectContaining({ used: 2, spent: 200 }) }),
+    )
+  },
+)

@@ -195,6 +195,30 @@ export function mandating(spec: Spec, expect: Expect): void {
   })
 
   spec(
+    'W9 a mandate with limits without room is not given, and no other with limits is dropped for it',
+    async (bench) => {
+      if (!keeps(bench)) return
+      const { ledger } = bench
+      const give = (to: string, more: Partial<GrantRequest> = {}) =>
+        ledger.grant({
+          ...{ ...tool, scopeKey: to, approved: true, uses: 2, ...more },
+          terms: { label: 'Pay', where: [{ field: 'to', is: to }], tool: 'v1', approvalId: `for ${to}` },
+        })
+      const call = paying(1, { input: { to: 'acme', amount: 1 } })
+      await give('any', { uses: undefined })
+      for (let n = 0; n < 63; n++) expect((await give(`${n}`)).status).toEqual('granted')
+      // What loses nothing makes room.
+      expect((await give('last')).status).toEqual('granted')
+      expect(await use(ledger, paying(1, { input: { to: 'any' } }))).toEqual(undefined)
+      expect(await give('acme', { call })).toEqual({ status: 'uncounted' })
+      expect(await give('acme')).toEqual({ status: 'full' })
+      expect(await give('acme', { uses: undefined, call })).toEqual({ status: 'full' })
+      for (const to of ['0', '62', 'last'])
+        expect((await use(ledger, paying(1, { input: { to } })))?.usesLeft).toEqual(1)
+    },
+  )
+
+  spec(
     'W12 a denial ends once every approval that chose it has taken it back, or its user revokes it',
     async (bench) => {
       if (!keeps(bench)) return
