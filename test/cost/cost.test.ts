@@ -20,9 +20,8 @@ import known from './wire-fields.json' with { type: 'json' }
 const KIB = 1024
 /** As many bytes as a request may have. In the long form that is the larger input, and is compared with `JSON.parse`. */
 const WHOLE = 4096 * KIB
-/** Bytes of the larger input; of one that is made out of a description, where there is not much time. */
-const MOST = full ? WHOLE : 128 * KIB
-const GENERATED = full ? WHOLE : 64 * KIB
+/** Bytes of the larger input. */
+const MOST = full ? WHOLE : 64 * KIB
 /** Doublings between the smaller input and the larger. */
 const DOUBLINGS = full ? 6 : 4
 
@@ -35,7 +34,6 @@ const PAIRED_TURNS = 16
 /** One input at two sizes, ready to be worked on as often as there are rounds. */
 interface Measured {
   /** Makes the input and gives the work on it, and its bytes. */
-  readonly isGenerated?: boolean | undefined
   readonly prepare: (bytes: number) => Promise<Input>
   /** How many times the cost of `JSON.parse` it may cost. */
   readonly most?: number | undefined
@@ -47,12 +45,7 @@ interface Input {
   readonly work: () => unknown
 }
 
-async function measure({
-  isGenerated = false,
-  prepare,
-  most: times = TIMES_JSON_PARSE,
-}: Measured): Promise<void> {
-  const most = isGenerated ? GENERATED : MOST
+async function measure({ prepare, most: times = TIMES_JSON_PARSE }: Measured): Promise<void> {
   let judged = judge(emptyCosts(), emptyCosts(), times)
   for (let round = 0; round < ROUNDS && !judged.isGood; round++) {
     const [small, large] = [emptyCosts(), emptyCosts()]
@@ -60,9 +53,9 @@ async function measure({
     const turns = round === 0 ? SMALL_TURNS : PAIRED_TURNS
     const works: number[] = []
     for (let turn = 0; turn < turns; turn++)
-      works.push(await lower(small, await prepare(most / 2 ** DOUBLINGS)))
+      works.push(await lower(small, await prepare(MOST / 2 ** DOUBLINGS)))
     if (round > 0) small.work = works.reduce((sum, work) => sum + work) / turns
-    await lower(large, await prepare(most))
+    await lower(large, await prepare(MOST))
     judged = judge(small, large, times)
   }
   expect(judged.isGood, JSON.stringify(judged)).toBe(true)
@@ -106,7 +99,6 @@ const FLOOR = 2
 describe('F3 F4 F5 a request costs in proportion to its bytes', () => {
   test.each(requests.map((one) => [one.name, one] as const))('%s', async (_name, asked) => {
     await measure({
-      isGenerated: asked.isGenerated,
       prepare: async (bytes) => {
         const value = asked.body(bytes)
         const json = JSON.stringify(value)
@@ -120,7 +112,6 @@ describe('F3 F4 F5 a request costs in proportion to its bytes', () => {
 describe('a request of an AI SDK client costs in proportion to its bytes', () => {
   test.each(aiSdkRequests.map((one) => [one.name, one] as const))('%s', async (_name, { body }) => {
     await measure({
-      isGenerated: true,
       prepare: async (bytes) => {
         const json = JSON.stringify(body(bytes))
         const agent = agentOver(await ledgerFor({ name: '', body }, {}))
@@ -131,9 +122,8 @@ describe('a request of an AI SDK client costs in proportion to its bytes', () =>
 })
 
 describe('a stream costs its reader in proportion to its bytes', () => {
-  test.each(streams.map((one) => [one.name, one] as const))('%s', async (_name, { events, isGenerated }) => {
+  test.each(streams.map((one) => [one.name, one] as const))('%s', async (_name, { events }) => {
     await measure({
-      isGenerated,
       prepare: async (bytes) => {
         const made = events(bytes)
         const stream = new TextEncoder().encode(sse(made))
@@ -176,7 +166,6 @@ describe('F10 an MCP server costs in proportion to its bytes', () => {
     'a list of tools: %s',
     async (_name, { tools }) => {
       await measure({
-        isGenerated: true,
         prepare: async (bytes) => {
           const made = tools(bytes)
           return { json: JSON.stringify(made), work: await readListing(made) }
@@ -186,7 +175,6 @@ describe('F10 an MCP server costs in proportion to its bytes', () => {
   )
   test.each(results.map((one) => [one.name, one] as const))('a result: %s', async (_name, { result }) => {
     await measure({
-      isGenerated: true,
       prepare: async (bytes) => {
         const made = result(bytes)
         return { json: JSON.stringify(made), work: await readResult(made) }

@@ -18,8 +18,6 @@ import { many, membersOf, one, SHAPES, text, times, type Value } from './shapes.
 /** A request of about the size that is asked for. */
 export interface Asked {
   readonly name: string
-  /** Made out of a description, not by hand. */
-  readonly isGenerated?: boolean
   readonly body: (bytes: number) => Value
   /** What the ledger of the run holds, by request. */
   readonly issued?: (body: Value) => readonly Issued[]
@@ -92,9 +90,7 @@ function generated(): Asked[] {
           return single && place([single])
         }
         const name = `${kind} ${member.value}, ${shape}`
-        return body(1000) === undefined
-          ? []
-          : [{ name, isGenerated: true, body: (bytes) => body(bytes) ?? {} }]
+        return body(1000) === undefined ? [] : [{ name, body: (bytes) => body(bytes) ?? {} }]
       }),
     ),
   )
@@ -130,7 +126,6 @@ function ofPeers(): Asked[] {
   return Object.entries(bearers).flatMap(([bearer, make]) =>
     Object.entries(said).map(([what, value]) => ({
       name: `${what} in every field of a peer, ${bearer}`,
-      isGenerated: true,
       body: (bytes: number) => {
         const own = Object.fromEntries(names.map((name) => [name, value(bytes / names.length)]))
         return input(make({ countersign: own }))

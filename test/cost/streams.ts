@@ -5,8 +5,6 @@ import { many, membersOf, one, SHAPES, text, times, type Value } from './shapes.
 /** Events between the start of a run and its end, as bytes of about the size that is asked for. */
 export interface Stream {
   readonly name: string
-  /** Made out of a description, not by hand. */
-  readonly isGenerated?: boolean
   readonly events: (bytes: number) => readonly Value[]
 }
 
@@ -87,9 +85,7 @@ function generated(): Stream[] {
         return single && inOrder(member.value, [single])
       }
       const name = `${member.value}, ${shape}`
-      return events(1000) === undefined
-        ? []
-        : [{ name, isGenerated: true, events: (bytes) => events(bytes) ?? [] }]
+      return events(1000) === undefined ? [] : [{ name, events: (bytes) => events(bytes) ?? [] }]
     }),
   )
 }

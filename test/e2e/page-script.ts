@@ -14,22 +14,16 @@ import { readingProse } from './page-script/prose.js'
 import { facingSeveral } from './page-script/several.js'
 
 /**
- * The specs in which the pages differ most, since each framework renders, updates and focuses in its own way: a chain of answers, an edit,
- * text that grows, the keyboard, and arguments that look like markup. All else is decided in what the pages share; `npm run test:full`
- * runs it on every page.
+ * What `npm test` runs, on React's page only: each way to answer, a chain of answers, edits, text that grows, the keyboard, arguments that
+ * look like markup, the reading gate, and failures on the way. `npm run test:full` runs all specs on every page.
  */
-export const everyFramework: readonly RegExp[] = [
+export const onePage: readonly RegExp[] = [
   /^S3\.100 /,
   /^an edit: what the person wrote/,
   /^a streaming answer grows in place/,
   /^S3\.98 keyboard alone/,
   /^S3\.99 arguments are text/,
   /^F40 the dialog edits/,
-]
-
-/** The specs that `npm test` also runs on one page: each way to answer, the reading gate, and failures on the way. `npm run test:full` runs all of them. */
-export const onePage: readonly RegExp[] = [
-  ...everyFramework,
   /^F39 .*a long card/,
   /^F40 S3\.9[01] /,
   /^F41 nothing covers/,

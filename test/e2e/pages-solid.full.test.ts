@@ -1,0 +1,3 @@
+import { describePage } from './page-script.js'
+
+describePage('solid')

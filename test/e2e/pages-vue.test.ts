@@ -1,4 +1,0 @@
-import { full } from '../full.js'
-import { describePage, everyFramework } from './page-script.js'
-
-describePage('vue', full ? undefined : everyFramework)
