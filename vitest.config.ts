@@ -46,8 +46,9 @@ const limits = {
 /** Files of one worker share what they import, so a file leaves the globals as they were. */
 const tidy = { unstubGlobals: true, unstubEnvs: true, restoreMocks: true }
 
-/** They count all timers of their process, so they share none with files that may have left one. */
+/** They count all timers, or all runs, of their process, so they share none with files that may have left one. */
 const alone = [
+  'packages/server/test/limits.test.ts',
   'packages/server/test/readers.test.ts',
   'packages/server/test/readers-of-any-speed.test.ts',
   'test/client/expiry.test.ts',

@@ -43,7 +43,7 @@ test('a run is resumed whatever characters its id has, and a reader who leaves g
       },
     },
     threads: memoryThreads(),
-    limits: { runs: { perOwner: 2, total: 4 } },
+    limits: { runs: { perOwner: 2, total: 1000 } },
     approvals: { secret: 'only for this test, 32 bytes long!', ledger: memoryLedger() },
     warn: () => {},
   })
