@@ -507,6 +507,33 @@ test("a user's message that got no reply at all is shown with an error in every 
   expect(shown(second).at(-1)).toEqual(['assistant', 'Well.'])
 })
 
+test('a message to which the model has nothing to say has no error after a reload', async () => {
+  const server = startServer(() => [stop])
+  const first = openPage(server)
+  await first.client.sendMessage('Hello')
+  first.leave()
+  const second = openPage(server)
+  await vi.waitUntil(() => shown(second).length === 1)
+  expect(statusOf(second)).toBe('ready')
+})
+
+test('what was not sent is shown once a page has loaded whose first load failed', async () => {
+  const server = startServer()
+  const first = openPage(server)
+  await first.client.sendMessage('Hello')
+  first.network.isUp = false
+  expect(await first.client.sendMessage('Anybody?')).toMatchObject({ status: 'failed' })
+  first.leave()
+  let fails = 1
+  const handle = async (request: Request) =>
+    fails-- > 0 ? new Response(null, { status: 503 }) : server.handle(request)
+  const second = openPage({ handle }, { local: first.local })
+  await vi.waitUntil(() => shown(second).length === 3)
+  expect(statusOf(second)).toBe('error')
+  await second.client.retry()
+  expect(shown(second).at(-1)).toEqual(['assistant', 'Well.'])
+})
+
 const call = (id: string, to: string) => ({
   type: 'tool-call' as const,
   id,

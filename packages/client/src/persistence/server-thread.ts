@@ -60,8 +60,9 @@ export class ServerThread implements KeptThread {
   #ownRun: string | undefined
   /** The run that it opened before a reload; none once another page of the browser works, which may have taken that up. */
   #formerRun: string | undefined
-  /** Whether the conversation was tried to load, and whether what was loaded is shown. */
+  /** Whether the conversation was tried to load, whether it came, and whether it is shown. */
   #isTried = false
+  #isFetched = false
   #isLoaded = false
   /** What this browser has stored was not read: another page may have begun what it tells of. */
   #isUnread = false
@@ -245,7 +246,8 @@ export class ServerThread implements KeptThread {
   /** On its first load, a page may have to continue a run that a reload interrupted. No other page may start work until all is read. */
   async #load(): Promise<ThreadRecord | undefined> {
     // What is loaded replaces what is shown. A reload that has waited for another one may find that a run was opened.
-    if (this.#isTried) return this.#isBusy ? undefined : this.#read(false)
+    if (this.#isTried && this.#isBusy) return undefined
+    if (this.#isFetched) return this.#read(false)
     const first = () => this.#lock.during((isFree) => this.#read(true, isFree))
     const record = await first()
     // The page that worked is gone now, perhaps this one before its reload: read again, and take over what it left.
@@ -267,6 +269,7 @@ export class ServerThread implements KeptThread {
     const loaded = await (given ? withAGUIMessages(given) : this.#fetch()).finally(() => {
       this.#isTried = true
     })
+    this.#isFetched = true
     this.#loaded = loaded
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
     const isFree = wasFree === false ? false : await this.#lock.try()
@@ -284,9 +287,10 @@ export class ServerThread implements KeptThread {
       return undefined
     }
     const { messages = [], run } = loaded ?? {}
-    // A reply that was cut off has the mark of its run. What the user said last has none at all.
+    // A reply that was cut off has the mark of its run. What the user said last has no reply at all, unless the model had none.
     const last = messages.at(-1)
-    const hasMark = last?.role === 'user' || getCountersignMetadata(last?.metadata).cut === true
+    const { cut } = getCountersignMetadata(last?.metadata)
+    const hasMark = last?.role === 'user' ? cut !== false : cut === true
     const isCut = run === undefined && hasMark
     // Whatever ended behind it has stored nothing.
     const isWhole = last?.role === 'assistant' && !hasMark && !last.toolCalls?.length

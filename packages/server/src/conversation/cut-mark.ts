@@ -9,9 +9,10 @@ export function isCutOff(message: Message | undefined): boolean {
   return getCountersignMetadata(message?.metadata).cut === true
 }
 
-export function markedAsCut(stored: StoredMessage): StoredMessage {
+/** `isCut`: false says of a user message that the model had nothing to say to it. Without that, one that is last got no reply. */
+export function marked(stored: StoredMessage, isCut: boolean): StoredMessage {
   const message: Message = JSON.parse(stored.message)
-  const countersign = { ...getCountersignMetadata(message.metadata), cut: true }
+  const countersign = { ...getCountersignMetadata(message.metadata), cut: isCut }
   return {
     ...stored,
     message: JSON.stringify({ ...message, metadata: { ...message.metadata, countersign } }),

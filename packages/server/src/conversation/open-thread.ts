@@ -20,7 +20,7 @@ import { totalUsage } from './load-thread.js'
 import { Recorder } from './recorder.js'
 import { gapOf, mergeHistory, titleOf, uploadedHistory } from './request-history.js'
 import { restoreRuns } from './restore.js'
-import { leaveThread, removed, ThreadWriter, takenOver, takeThread } from './thread-writer.js'
+import { isFull, isLost, leaveThread, removed, ThreadWriter, takenOver, takeThread } from './thread-writer.js'
 
 /** A stored conversation that one run holds. No other run can change it until it is closed, or its lease ends. */
 export interface OpenThread {
@@ -86,6 +86,7 @@ export async function openThread(
   const run = { runId, holder: globalThis.crypto.randomUUID() }
   const { leaseMs } = settings.approvals
   const interrupted = await takeThread(threads, key, run, leaseMs)
+  let isChanging = false
   try {
     if (abandoned !== undefined && interrupted.every(({ runId }) => runId !== abandoned))
       throw takenOver(undefined)
@@ -122,12 +123,14 @@ export async function openThread(
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
     // Unless it begins at the head, it stores at least where it begins: recovery needs to know. An answer that is asked for anew stays on the
     // branch that is shown until something has come in its place.
-    if (added.length + closed.length > 0 || head !== (thread?.head ?? null))
+    if (added.length + closed.length > 0 || head !== (thread?.head ?? null)) {
+      isChanging = true
       await writer.append({
         messages: [...closed, ...added],
         ...(left === 0 && { head }),
         ...(thread === undefined && { title: titleOf(messages) }),
       })
+    }
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
     const isRecovery = abandoned !== undefined
     const recorder = new Recorder(settings, writer, { messages, isRecovery, usedBefore })
@@ -146,7 +149,9 @@ export async function openThread(
       close: () => recorder.close(),
     }
   } catch (error) {
-    await leaveThread(threads, key, run, interrupted).catch(() => {})
+    // A store that failed may have taken the change nevertheless: a result that nobody has replied to.
+    const isUnclear = isChanging && !isLost(error) && !isFull(error)
+    await leaveThread(threads, key, run, interrupted.length > 0 || isUnclear).catch(() => {})
     throw error
   }
 }

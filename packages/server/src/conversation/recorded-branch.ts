@@ -10,7 +10,7 @@ import { fullSteps } from '@countersign/core/ag-ui'
 import { isProvidersOwn, readCalls } from '../history/history.js'
 import { messageOf } from '../scope/written-parts.js'
 import type { StoredMessage } from '../threads/thread-store.js'
-import { markedAsCut } from './cut-mark.js'
+import { marked } from './cut-mark.js'
 
 /** What must be stored so that the branch is stored as it is now. */
 interface BranchChange {
@@ -25,6 +25,8 @@ interface ChangeOptions {
   readonly withoutParts?: boolean
   /** More is to come, or the run has failed: what is last of it is marked, until a later change takes the mark off. Default: no. */
   readonly isUnfinished?: boolean
+  /** The model has said all it had to say, if only nothing. */
+  readonly isSaid?: boolean
 }
 
 interface Stored {
@@ -53,7 +55,7 @@ export class RecordedBranch {
   readonly #parentsOfParts: ReadonlyMap<string, string | null>
   readonly #changedParts = new Map<string, StoredMessage>()
   /** The message that is stored with this run's mark. */
-  #marked: string | undefined
+  #cut: string | undefined
 
   /** `messages` are stored, and are not rewritten until they change. */
   constructor(messages: readonly Message[]) {
@@ -107,7 +109,7 @@ export class RecordedBranch {
   }
 
   /** What has changed since it was stored. */
-  change({ withoutParts = false, isUnfinished = false }: ChangeOptions = {}): BranchChange {
+  change({ withoutParts = false, isUnfinished = false, isSaid = false }: ChangeOptions = {}): BranchChange {
     const parts = [...this.#changedParts.values()]
     const messages: StoredMessage[] = []
     const places: (readonly [UIMessage, Place])[] = []
@@ -132,22 +134,25 @@ export class RecordedBranch {
       }
       if (!converted.some(isLeft)) places.push([message, { before, last }])
     }
-    const marked = isUnfinished && this.#isCutOff(shown.at(-1), last, messages) ? last : undefined
-    if (marked !== this.#marked)
-      for (const id of [this.#marked, marked]) {
-        const { parent, text } = this.#stored.get(id ?? '') ?? {}
-        const isIn = messages.some((message) => message.id === id)
-        if (id && text !== undefined && parent !== undefined && !isIn)
-          messages.push({ id, parent, message: text })
-      }
+    const end = shown.at(-1)
+    const cut = isUnfinished && this.#isCutOff(end, last, messages) ? last : undefined
+    const unanswered = isSaid && end?.role === 'user' ? last : undefined
+    for (const id of [...(cut === this.#cut ? [] : [this.#cut, cut]), unanswered]) {
+      const { parent, text } = this.#stored.get(id ?? '') ?? {}
+      const isIn = messages.some((message) => message.id === id)
+      if (id && text !== undefined && parent !== undefined && !isIn)
+        messages.push({ id, parent, message: text })
+    }
     const commit = () => {
-      this.#marked = marked ?? undefined
+      this.#cut = cut ?? undefined
       for (const part of parts)
         if (this.#changedParts.get(part.id) === part) this.#changedParts.delete(part.id)
       for (const { id, parent, message } of messages) this.#stored.set(id, { parent, text: message })
       for (const [message, place] of places) this.#places.set(message, place)
     }
-    const change = messages.map((message) => (message.id === marked ? markedAsCut(message) : message))
+    const change = messages.map((message) =>
+      message.id === cut || message.id === unanswered ? marked(message, message.id === cut) : message,
+    )
     return { messages: [...parts, ...change], head: last, commit }
   }
 
@@ -157,7 +162,7 @@ export class RecordedBranch {
    */
   #isCutOff(end: UIMessage | undefined, last: string | null, changed: readonly StoredMessage[]): boolean {
     if (end?.role === 'user' || this.#end.state.asked.length > 0) return false
-    const isOwn = last === this.#marked || changed.some(({ id }) => id === last)
+    const isOwn = last === this.#cut || changed.some(({ id }) => id === last)
     return isOwn || end?.parts.at(-1)?.type === 'tool-result'
   }
 }

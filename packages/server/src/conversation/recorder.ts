@@ -19,6 +19,7 @@ interface Found {
 export class Recorder {
   readonly #branch: RecordedBranch
   #hasFailed = false
+  #isSaid = false
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
   #saving: Promise<void> = Promise.resolve()
@@ -45,6 +46,7 @@ export class Recorder {
   take(event: AGUIEvent): Promise<void> | undefined {
     if (this.#closed) return undefined
     this.#hasFailed ||= event.type === 'RUN_ERROR' && event.code !== 'aborted'
+    this.#isSaid ||= event.type === 'RUN_FINISHED' && event.metadata?.finishReason !== 'max_steps'
     this.#branch.dispatch(event)
     if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT')
       return this.#save().then(() => this.lost.throwIfAborted())
@@ -93,7 +95,11 @@ export class Recorder {
   async #store(release: boolean, withoutParts = false): Promise<void> {
     if (this.lost.aborted) return
     const isUnfinished = !release || this.found.isRecovery || this.#hasFailed
-    const { messages, head, commit } = this.#branch.change({ withoutParts, isUnfinished })
+    const { messages, head, commit } = this.#branch.change({
+      withoutParts,
+      isUnfinished,
+      isSaid: release && this.#isSaid,
+    })
     const isChanged = messages.length > 0
     if (!isChanged && !release) return
     const { length } = this.usage

@@ -32,14 +32,14 @@ export async function takeThread(
   }
 }
 
-/** Gives a thread back unchanged. Once it is released, it no longer counts as abandoned, and `recover` would not find it. */
+/** Gives a thread back that could not be opened. With `isAbandoned`, `recover` finds it: once it is released, it would not. */
 export async function leaveThread(
   threads: ThreadStore,
   key: ThreadKey,
   run: RunHold,
-  interrupted: readonly InterruptedRun[],
+  isAbandoned: boolean,
 ): Promise<void> {
-  await (interrupted.length > 0 ? threads.hold(key, run, 1, { renew: true }) : threads.release(key, run))
+  await (isAbandoned ? threads.hold(key, run, 1, { renew: true }) : threads.release(key, run))
 }
 
 /** Changes one thread under one hold. `after` is the last message before the run's own, or empty: with it, a reader of the thread tells them apart. */

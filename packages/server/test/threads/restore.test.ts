@@ -514,6 +514,31 @@ test("a reply that was cut off behind a provider's own call is marked", async ()
   expect(isUnfinished((await load()).at(-1))).toBe(true)
 })
 
+test('a result that the store took, and failed to say so, does not look like the end of a reply', async () => {
+  const { start, threads } = machines()
+  const here = { name: 'here', description: 'Here', parameters: { type: 'object' } }
+  const asks = start(() => [{ type: 'tool-call', id: 'c1', name: 'here', arguments: '{}' }])
+  await (await asks.post({ runId: 'r1', messages: [user('u1')], tools: [here] })).text()
+  const { append } = threads
+  threads.append = async (where, change) => {
+    threads.append = append
+    await append(where, change)
+    throw new Error('down')
+  }
+  const messages = [{ id: 't1', role: 'tool', toolCallId: 'c1', content: '1' }]
+  const { agent, post } = start(() => [])
+  expect((await post({ runId: 'r2', messages, tools: [here] })).status).toBe(503)
+  expect((await threads.load(key))?.run?.lapsed).toBe(true)
+  expect(await agent.recover()).toBe(1)
+  expect((await threads.load(key))?.messages.at(-1)?.message).toContain('"cut":true')
+})
+
+test('a message to which the model has nothing to say is not one that got no reply', async () => {
+  const { start, threads } = machines()
+  await (await start(() => []).post({ runId: 'r1', messages: [user('u1')] })).text()
+  expect((await threads.load(key))?.messages.at(-1)?.message).toContain('"cut":false')
+})
+
 test('while a run is open, what is last of its reply is marked; its last change takes the mark off', async () => {
   const { start, threads } = machines()
   const marks = async () =>
