@@ -273,13 +273,19 @@ test('the error of a load ends once a look or retry() loads the conversation, or
   }
 })
 
+/** A page that was left with a message which had not reached the server. */
+async function leaveUnsent(server: ReturnType<typeof startServer>) {
+  const page = openPage(server)
+  await page.client.sendMessage('Hello')
+  page.network.isUp = false
+  expect(await page.client.sendMessage('Anybody?')).toMatchObject({ status: 'failed' })
+  page.leave()
+  return page
+}
+
 test('a reload with a message that never reached the server: it is there, and retry() sends it', async () => {
   const server = startServer()
-  const first = openPage(server)
-  await first.client.sendMessage('Hello')
-  first.network.isUp = false
-  expect(await first.client.sendMessage('Anybody?')).toMatchObject({ status: 'failed' })
-  first.leave()
+  const first = await leaveUnsent(server)
   const second = openPage(server, { local: first.local })
   await vi.waitUntil(() => shown(second).length === 3)
   expect(second.client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'connection-failed' } })
@@ -519,11 +525,7 @@ test('a message to which the model has nothing to say has no error after a reloa
 
 test('what was not sent is shown once a page has loaded whose first load failed', async () => {
   const server = startServer()
-  const first = openPage(server)
-  await first.client.sendMessage('Hello')
-  first.network.isUp = false
-  expect(await first.client.sendMessage('Anybody?')).toMatchObject({ status: 'failed' })
-  first.leave()
+  const first = await leaveUnsent(server)
   let fails = 1
   const handle = async (request: Request) =>
     fails-- > 0 ? new Response(null, { status: 503 }) : server.handle(request)

@@ -186,7 +186,8 @@ test('the output of an approved client tool is sent although another call of its
   }
 })
 
-test('the same on a page that was loaded behind the denial, before the client tool ran', async () => {
+/** A page that was loaded after bob was denied, while the answer to map did not arrive. */
+async function loadedBesideDenial() {
   const { page, load, breakOff } = open(both)
   const chat = page()
   await chat.sendMessage({ text: 'go' })
@@ -195,22 +196,18 @@ test('the same on a page that was loaded behind the denial, before the client to
   await answer(chat, 'map', true)
   const loaded = async () => callsOf({ messages: await load() })
   await expect.poll(loaded).toContain('bob approval-responded')
-  const other = page(await load())
+  return { other: page(await load()), loaded }
+}
+
+test('the same on a page that was loaded behind the denial, before the client tool ran', async () => {
+  const { other, loaded } = await loadedBesideDenial()
   await answer(other, 'map', true)
   const shown = ['map output-available', 'bob output-denied']
   await expect.poll(async () => [callsOf(other), await loaded()]).toEqual([shown, shown])
 })
 
 test('a page that was loaded beside the denial sends the output by itself', async () => {
-  const { page, load, breakOff } = open(both)
-  const chat = page()
-  await chat.sendMessage({ text: 'go' })
-  await answer(chat, 'bob', false)
-  breakOff()
-  await answer(chat, 'map', true)
-  const loaded = async () => callsOf({ messages: await load() })
-  await expect.poll(loaded).toContain('bob approval-responded')
-  const other = page(await load())
+  const { other, loaded } = await loadedBesideDenial()
   await other.addToolOutput({ tool: 'show', toolCallId: 'map', output: 'shown' })
   await settle(other)
   const shown = ['map output-available', 'bob output-denied']

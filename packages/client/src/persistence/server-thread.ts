@@ -60,7 +60,7 @@ export class ServerThread implements KeptThread {
   #ownRun: string | undefined
   /** The run that it opened before a reload; none once another page of the browser works, which may have taken that up. */
   #formerRun: string | undefined
-  /** Whether the conversation was tried to load, whether it came, and whether it is shown. */
+  /** Whether a load was attempted, whether one has succeeded, and whether what it brought is shown. */
   #isTried = false
   #isFetched = false
   #isLoaded = false
@@ -287,12 +287,12 @@ export class ServerThread implements KeptThread {
       return undefined
     }
     const { messages = [], run } = loaded ?? {}
-    // A reply that was cut off has the mark of its run. What the user said last has no reply at all, unless the model had none.
+    // An incomplete reply is marked. A user message that is last got no reply, unless it is marked as one to which the model said nothing.
     const last = messages.at(-1)
     const { cut } = getCountersignMetadata(last?.metadata)
     const hasMark = last?.role === 'user' ? cut !== false : cut === true
     const isCut = run === undefined && hasMark
-    // Whatever ended behind it has stored nothing.
+    // A run that ended after it has stored nothing.
     const isWhole = last?.role === 'assistant' && !hasMark && !last.toolCalls?.length
     const ofRun = new Set(isCut && last?.role === 'assistant' ? [last.id] : run?.messageIds)
     const before = fromAGUIMessages(messages.filter(({ id }) => !ofRun.has(id)))

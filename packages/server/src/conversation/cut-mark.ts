@@ -2,14 +2,14 @@ import { getCountersignMetadata, type Message } from '@countersign/core'
 import type { StoredMessage } from '../threads/thread-store.js'
 
 /**
- * The mark of a reply that is not complete, on the last message of its branch. A run stores what it says with the mark and takes it off with
- * its last change, so whatever ends a run before that leaves it there: a page that loads the thread says that the reply was cut off.
+ * Marks an incomplete reply, on the last message of its branch. A run stores its messages with the mark and removes it with its last change.
+ * Whatever ends the run earlier leaves the mark, and a page that loads the thread says that the reply was cut off.
  */
 export function isCutOff(message: Message | undefined): boolean {
   return getCountersignMetadata(message?.metadata).cut === true
 }
 
-/** `isCut`: false says of a user message that the model had nothing to say to it. Without that, one that is last got no reply. */
+/** `isCut: false`, on a user message: the model finished without saying anything. Otherwise, a user message that is last got no reply. */
 export function marked(stored: StoredMessage, isCut: boolean): StoredMessage {
   const message: Message = JSON.parse(stored.message)
   const countersign = { ...getCountersignMetadata(message.metadata), cut: isCut }

@@ -149,7 +149,7 @@ export async function openThread(
       close: () => recorder.close(),
     }
   } catch (error) {
-    // A store that failed may have taken the change nevertheless: a result that nobody has replied to.
+    // The store may have made the change before it failed. Then a result may be last that the model has not replied to.
     const isUnclear = isChanging && !isLost(error) && !isFull(error)
     await leaveThread(threads, key, run, interrupted.length > 0 || isUnclear).catch(() => {})
     throw error

@@ -23,10 +23,10 @@ interface BranchChange {
 interface ChangeOptions {
   /** Without new data parts. */
   readonly withoutParts?: boolean
-  /** More is to come, or the run has failed: what is last of it is marked, until a later change takes the mark off. Default: no. */
+  /** More is to come, or the run has failed: its last message is marked, until a later change removes the mark. Default: no. */
   readonly isUnfinished?: boolean
-  /** The model has said all it had to say, if only nothing. */
-  readonly isSaid?: boolean
+  /** The model has finished, even if it said nothing. */
+  readonly hasFinished?: boolean
 }
 
 interface Stored {
@@ -109,7 +109,11 @@ export class RecordedBranch {
   }
 
   /** What has changed since it was stored. */
-  change({ withoutParts = false, isUnfinished = false, isSaid = false }: ChangeOptions = {}): BranchChange {
+  change({
+    withoutParts = false,
+    isUnfinished = false,
+    hasFinished = false,
+  }: ChangeOptions = {}): BranchChange {
     const parts = [...this.#changedParts.values()]
     const messages: StoredMessage[] = []
     const places: (readonly [UIMessage, Place])[] = []
@@ -136,7 +140,7 @@ export class RecordedBranch {
     }
     const end = shown.at(-1)
     const cut = isUnfinished && this.#isCutOff(end, last, messages) ? last : undefined
-    const unanswered = isSaid && end?.role === 'user' ? last : undefined
+    const unanswered = hasFinished && end?.role === 'user' ? last : undefined
     for (const id of [...(cut === this.#cut ? [] : [this.#cut, cut]), unanswered]) {
       const { parent, text } = this.#stored.get(id ?? '') ?? {}
       const isIn = messages.some((message) => message.id === id)

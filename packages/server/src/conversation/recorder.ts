@@ -10,7 +10,7 @@ const SAVE_EVERY = 1000
 interface Found {
   /** The conversation, with what the request has added. */
   readonly messages: readonly Message[]
-  /** This run only ends one whose process died, so what it stores is cut off in any case. */
+  /** This run only ends one whose process died, so what it stores is unfinished in any case. */
   readonly isRecovery: boolean
   /** What earlier runs with the same id have used. */
   readonly usedBefore: readonly TokenUsage[]
@@ -19,7 +19,7 @@ interface Found {
 export class Recorder {
   readonly #branch: RecordedBranch
   #hasFailed = false
-  #isSaid = false
+  #hasFinished = false
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
   #saving: Promise<void> = Promise.resolve()
@@ -46,7 +46,7 @@ export class Recorder {
   take(event: AGUIEvent): Promise<void> | undefined {
     if (this.#closed) return undefined
     this.#hasFailed ||= event.type === 'RUN_ERROR' && event.code !== 'aborted'
-    this.#isSaid ||= event.type === 'RUN_FINISHED' && event.metadata?.finishReason !== 'max_steps'
+    this.#hasFinished ||= event.type === 'RUN_FINISHED' && event.metadata?.finishReason !== 'max_steps'
     this.#branch.dispatch(event)
     if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT')
       return this.#save().then(() => this.lost.throwIfAborted())
@@ -98,7 +98,7 @@ export class Recorder {
     const { messages, head, commit } = this.#branch.change({
       withoutParts,
       isUnfinished,
-      isSaid: release && this.#isSaid,
+      hasFinished: release && this.#hasFinished,
     })
     const isChanged = messages.length > 0
     if (!isChanged && !release) return

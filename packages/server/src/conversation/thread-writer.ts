@@ -32,7 +32,7 @@ export async function takeThread(
   }
 }
 
-/** Gives a thread back that could not be opened. With `isAbandoned`, `recover` finds it: once it is released, it would not. */
+/** Gives back a thread that could not be opened. With `isAbandoned`, its lease ends at once, so that `recover` finds it. */
 export async function leaveThread(
   threads: ThreadStore,
   key: ThreadKey,

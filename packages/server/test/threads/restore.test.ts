@@ -515,7 +515,7 @@ test("a reply that was cut off behind a provider's own call is marked", async ()
 })
 
 test('a result that the store took, and failed to say so, does not look like the end of a reply', async () => {
-  const { start, threads } = machines()
+  const { start, threads, expire } = machines()
   const here = { name: 'here', description: 'Here', parameters: { type: 'object' } }
   const asks = start(() => [{ type: 'tool-call', id: 'c1', name: 'here', arguments: '{}' }])
   await (await asks.post({ runId: 'r1', messages: [user('u1')], tools: [here] })).text()
@@ -528,6 +528,7 @@ test('a result that the store took, and failed to say so, does not look like the
   const messages = [{ id: 't1', role: 'tool', toolCallId: 'c1', content: '1' }]
   const { agent, post } = start(() => [])
   expect((await post({ runId: 'r2', messages, tools: [here] })).status).toBe(503)
+  expire()
   expect((await threads.load(key))?.run?.lapsed).toBe(true)
   expect(await agent.recover()).toBe(1)
   expect((await threads.load(key))?.messages.at(-1)?.message).toContain('"cut":true')
