@@ -61,7 +61,8 @@ test('a stop that comes before its run is kept however many others send', () => 
   const key = (subject: string, runId: string) => runKey({ kind: 'subject', id: subject }, 'thread', runId)
   stopNow(key('ann', 'run'))
   for (let n = 0; n < 1000; n++) stopNow(key('mallory', `${n}`))
-  const stopped = ['ann run', 'mallory 0', 'mallory 1', 'mallory 999'].map((run) => {
+  // Other tests of this process may have left some: then a few more of the first ones are gone.
+  const stopped = ['ann run', 'mallory 0', 'mallory 500', 'mallory 999'].map((run) => {
     const [subject = '', runId = ''] = run.split(' ')
     const stop = vi.fn()
     runReaders(key(subject, runId), 0, stop).end()

@@ -60,9 +60,7 @@ export class ServerThread implements KeptThread {
   #ownRun: string | undefined
   /** The run that it opened before a reload; none once another page of the browser works, which may have taken that up. */
   #formerRun: string | undefined
-  /** Whether a load was attempted, whether one has succeeded, and whether what it brought is shown. */
-  #isTried = false
-  #isFetched = false
+  /** What a load brought is shown, or was replaced meanwhile. Until then, every load is the first. */
   #isLoaded = false
   /** What this browser has stored was not read: another page may have begun what it tells of. */
   #isUnread = false
@@ -246,8 +244,8 @@ export class ServerThread implements KeptThread {
   /** On its first load, a page may have to continue a run that a reload interrupted. No other page may start work until all is read. */
   async #load(): Promise<ThreadRecord | undefined> {
     // What is loaded replaces what is shown. A reload that has waited for another one may find that a run was opened.
-    if (this.#isTried && this.#isBusy) return undefined
-    if (this.#isFetched) return this.#read(false)
+    if (this.#isBusy) return undefined
+    if (this.#isLoaded) return this.#read(false)
     const first = () => this.#lock.during((isFree) => this.#read(true, isFree))
     const record = await first()
     // The page that worked is gone now, perhaps this one before its reload: read again, and take over what it left.
@@ -266,10 +264,7 @@ export class ServerThread implements KeptThread {
     const { initialThread } = this.#session.options
     const given = isFirst ? initialThread : undefined
     // Until it can be loaded, what is given stays, and what was kept before.
-    const loaded = await (given ? withAGUIMessages(given) : this.#fetch()).finally(() => {
-      this.#isTried = true
-    })
-    this.#isFetched = true
+    const loaded = await (given ? withAGUIMessages(given) : this.#fetch())
     this.#loaded = loaded
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
     const isFree = wasFree === false ? false : await this.#lock.try()
