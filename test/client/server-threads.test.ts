@@ -499,13 +499,11 @@ test('a complete reply is shown as complete while nothing has ended a run behind
 })
 
 test("a user's message that got no reply at all is shown with an error in every page that loads it", async () => {
-  const server = startServer(async function* () {
-    await new Promise(() => {})
+  const server = startServer(() => {
+    throw new Error('The provider is down.')
   })
   const first = openPage(server)
-  void first.client.sendMessage('Hello')
-  await vi.waitUntil(() => statusOf(first) === 'streaming')
-  await first.client.stop()
+  expect(await first.client.sendMessage('Hello')).toMatchObject({ status: 'failed' })
   const second = openPage(server)
   await vi.waitUntil(() => statusOf(second) === 'error')
   expect(second.client.getSnapshot().error?.code).toBe('truncated-stream')
@@ -534,6 +532,48 @@ test('what was not sent is shown once a page has loaded whose first load failed'
   expect(statusOf(second)).toBe('error')
   await second.client.retry()
   expect(shown(second).at(-1)).toEqual(['assistant', 'Well.'])
+})
+
+test('a message sent where the conversation could not be loaded loads it first, and cancels no request that was not shown', async () => {
+  const server = startServer(() => calls('send', { to: 'ada' }))
+  const first = openPage(server)
+  await first.client.sendMessage('Send it')
+  first.leave()
+  const second = openPage(server, { pollEvery: 60_000 })
+  second.network.isUp = false
+  await vi.waitUntil(() => statusOf(second) === 'error')
+  second.network.isUp = true
+  expect(await second.client.sendMessage('Hello?')).toMatchObject({ status: 'queued' })
+  expect(shown(second).at(-1)).toEqual(['assistant', 'approval-requested'])
+  await second.client.addToolApprovalResponse({ id: cardOf(second), approved: true })
+  await vi.waitUntil(() => shown(second).flat().includes('Hello?') && statusOf(second) === 'ready')
+  expect(server.executed).toEqual(['ada'])
+})
+
+test.each([
+  ['before its first word', undefined],
+  ['in the middle of its reply', 'Half of'],
+])('a new version that its user stopped %s has no error in any page that loads it', async (_, half) => {
+  const server = startServer(
+    () => [words('Well.'), stop],
+    async function* () {
+      if (half) yield words(half)
+      await new Promise(() => {})
+    },
+  )
+  const page = openPage(server)
+  await page.client.sendMessage('Hello')
+  void page.client.regenerate()
+  const last = half ?? 'Hello'
+  await vi.waitUntil(() => statusOf(page) === 'streaming' && shown(page).at(-1)?.[1] === last)
+  page.client.stop()
+  const thread = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
+  await vi.waitUntil(async () => (await thread())?.run === undefined)
+  const looks = page.requests.length
+  await vi.waitUntil(() => page.requests.length > looks + 2)
+  const other = openPage(server)
+  await vi.waitUntil(() => shown(other).at(-1)?.[1] === last)
+  expect([statusOf(page), statusOf(other)]).toEqual(['ready', 'ready'])
 })
 
 const call = (id: string, to: string) => ({

@@ -1,4 +1,5 @@
 import {
+  getCountersignMetadata,
   isTerminal,
   type MessagePart,
   omitUndefined,
@@ -6,6 +7,8 @@ import {
   type ToolCallPart,
   type UIMessage,
 } from '@countersign/core'
+import { fromAGUIMessages } from '@countersign/core/ag-ui'
+import type { LoadedThread } from './thread-route.js'
 
 /** A conversation as its server has it. */
 export interface ServerThread {
@@ -14,6 +17,27 @@ export interface ServerThread {
   readonly before: number
   /** `open`: it is rejoined, and `messages` are those before it. `cut`: its process has probably died. */
   readonly run: 'none' | 'open' | 'cut'
+}
+
+/** Reads what was loaded. `isRejoined`: its open run is. */
+export function readServerThread(
+  { messages, run }: Pick<LoadedThread, 'messages' | 'run'>,
+  isRejoined: boolean,
+): ServerThread {
+  // An incomplete reply is marked. A user message that is last got no reply, unless it is marked as one to which the model said nothing.
+  const last = messages.at(-1)
+  const { cut } = getCountersignMetadata(last?.metadata)
+  const hasMark = last?.role === 'user' ? cut !== false : cut === true
+  const isCut = run === undefined && hasMark
+  // A run that ended after it has stored nothing.
+  const isWhole = last?.role === 'assistant' && !hasMark && !last.toolCalls?.length
+  const ofRun = new Set(isCut && last?.role === 'assistant' ? [last.id] : run?.messageIds)
+  const before = fromAGUIMessages(messages.filter(({ id }) => !ofRun.has(id)))
+  return {
+    messages: isRejoined || ofRun.size === 0 ? before : fromAGUIMessages(messages),
+    before: before.length,
+    run: isRejoined ? 'open' : (run?.lapsed && !isWhole) || isCut ? 'cut' : 'none',
+  }
 }
 
 /** What only the page has: what its server was not sent, or has not confirmed. A record of that alone. */

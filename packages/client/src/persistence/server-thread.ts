@@ -1,19 +1,17 @@
 import {
   CountersignError,
   clientCalls,
-  getCountersignMetadata,
   type Message,
   readMessages,
   type ThreadRecord,
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
-import { fromAGUIMessages } from '@countersign/core/ag-ui'
 import { LeftUnsent } from './left-unsent.js'
 import { OwnCalls } from './own-calls.js'
 import type { InitialThread, KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
 import { type Replaced, Replacement } from './replacement.js'
-import { hasFailed, withUnsent } from './server-record.js'
+import { hasFailed, readServerThread, withUnsent } from './server-record.js'
 import { Thread } from './thread.js'
 import type { LoadedThread, ThreadRoute } from './thread-route.js'
 import { Unsent } from './unsent.js'
@@ -137,7 +135,9 @@ export class ServerThread implements KeptThread {
   }
 
   perform(name: string, value: unknown, here: () => unknown): unknown {
-    return this.#thread.perform(name, value, here)
+    const perform = () => this.#thread.perform(name, value, here)
+    // A message cancels the requests that its user can see. Those of a conversation that was not shown yet are still to be answered.
+    return name === 'send' && this.#lacksLoad ? this.#thread.reload().then(perform) : perform()
   }
 
   enter(): Promise<unknown> {
@@ -281,24 +281,12 @@ export class ServerThread implements KeptThread {
       this.#leftShown = this.#leftRead ?? this.#leftShown
       return undefined
     }
-    const { messages = [], run } = loaded ?? {}
-    // An incomplete reply is marked. A user message that is last got no reply, unless it is marked as one to which the model said nothing.
-    const last = messages.at(-1)
-    const { cut } = getCountersignMetadata(last?.metadata)
-    const hasMark = last?.role === 'user' ? cut !== false : cut === true
-    const isCut = run === undefined && hasMark
-    // A run that ended after it has stored nothing.
-    const isWhole = last?.role === 'assistant' && !hasMark && !last.toolCalls?.length
-    const ofRun = new Set(isCut && last?.role === 'assistant' ? [last.id] : run?.messageIds)
-    const before = fromAGUIMessages(messages.filter(({ id }) => !ofRun.has(id)))
     const isRejoined = this.#openRun !== undefined
-    const shown = isRejoined || ofRun.size === 0 ? before : fromAGUIMessages(messages)
-    const known = new Set(shown.map(({ id }) => id))
+    const thread = readServerThread(loaded ?? { messages: [] }, isRejoined)
+    const known = new Set(thread.messages.map(({ id }) => id))
     const isLater = ({ id, role }: UIMessage) => isRejoined && role !== 'user' && !known.has(id)
     this.#unsent.postpone(unsent?.messages.filter(isLater) ?? [])
-    const state = isRejoined ? 'open' : (run?.lapsed && !isWhole) || isCut ? 'cut' : 'none'
-    const warn = (message: string) => this.#session.warn(message)
-    return withUnsent({ messages: shown, before: before.length, run: state }, unsent, warn)
+    return withUnsent(thread, unsent, (message) => this.#session.warn(message))
   }
 
   /** The run that is open on the server and can be rejoined here. */

@@ -9,7 +9,7 @@ export function isCutOff(message: Message | undefined): boolean {
   return getCountersignMetadata(message?.metadata).cut === true
 }
 
-/** `isCut: false`, on a user message: the model finished without saying anything. Otherwise, a user message that is last got no reply. */
+/** `isCut: false`, on a user message: the model finished, or the user stopped it, before it said anything. Otherwise, a user message that is last got no reply. */
 export function marked(stored: StoredMessage, isCut: boolean): StoredMessage {
   const message: Message = JSON.parse(stored.message)
   const countersign = { ...getCountersignMetadata(message.metadata), cut: isCut }

@@ -108,39 +108,11 @@ export class RecordedBranch {
     this.#end.dispatch({ type: 'answer-sent', approvalId: before.id })
   }
 
-  /** What has changed since it was stored. */
-  change({
-    withoutParts = false,
-    isUnfinished = false,
-    hasFinished = false,
-  }: ChangeOptions = {}): BranchChange {
+  /** What has changed since it was stored, with its marks. */
+  change(options: ChangeOptions = {}): BranchChange {
     const parts = [...this.#changedParts.values()]
-    const messages: StoredMessage[] = []
-    const places: (readonly [UIMessage, Place])[] = []
-    let last = this.#before
-    const shown = this.#end.getSnapshot().messages
-    for (const message of shown) {
-      const place = this.#places.get(message)
-      if (place !== undefined && place.before === last) {
-        last = place.last
-        continue
-      }
-      const before = last
-      const isLeft = ({ role, id }: Message) => withoutParts && role === 'activity' && !this.#stored.has(id)
-      const converted = toAGUIMessages([message])
-      for (const part of converted) {
-        if (isLeft(part)) continue
-        const text = JSON.stringify(part)
-        const stored = this.#stored.get(part.id)
-        if (stored?.text !== text || stored.parent !== last)
-          messages.push({ id: part.id, parent: last, message: text })
-        last = part.id
-      }
-      if (!converted.some(isLeft)) places.push([message, { before, last }])
-    }
-    const end = shown.at(-1)
-    const cut = isUnfinished && this.#isCutOff(end, last, messages) ? last : undefined
-    const unanswered = hasFinished && end?.role === 'user' ? last : undefined
+    const { messages, places, head } = this.#changed(options.withoutParts)
+    const { cut, unanswered } = this.#marks(head, messages, options)
     for (const id of [...(cut === this.#cut ? [] : [this.#cut, cut]), unanswered]) {
       const { parent, text } = this.#stored.get(id ?? '') ?? {}
       const isIn = messages.some((message) => message.id === id)
@@ -148,7 +120,7 @@ export class RecordedBranch {
         messages.push({ id, parent, message: text })
     }
     const commit = () => {
-      this.#cut = cut ?? undefined
+      this.#cut = cut
       for (const part of parts)
         if (this.#changedParts.get(part.id) === part) this.#changedParts.delete(part.id)
       for (const { id, parent, message } of messages) this.#stored.set(id, { parent, text: message })
@@ -157,17 +129,52 @@ export class RecordedBranch {
     const change = messages.map((message) =>
       message.id === cut || message.id === unanswered ? marked(message, message.id === cut) : message,
     )
-    return { messages: [...parts, ...change], head: last, commit }
+    return { messages: [...parts, ...change], head, commit }
+  }
+
+  /** The messages that differ from what is stored, the places of all that were converted, and the last id. */
+  #changed(withoutParts = false) {
+    const messages: StoredMessage[] = []
+    const places: (readonly [UIMessage, Place])[] = []
+    let head = this.#before
+    for (const message of this.#end.getSnapshot().messages) {
+      const place = this.#places.get(message)
+      if (place !== undefined && place.before === head) {
+        head = place.last
+        continue
+      }
+      const before = head
+      const isLeft = ({ role, id }: Message) => withoutParts && role === 'activity' && !this.#stored.has(id)
+      const converted = toAGUIMessages([message])
+      for (const part of converted) {
+        if (isLeft(part)) continue
+        const text = JSON.stringify(part)
+        const stored = this.#stored.get(part.id)
+        if (stored?.text !== text || stored.parent !== head)
+          messages.push({ id: part.id, parent: head, message: text })
+        head = part.id
+      }
+      if (!converted.some(isLeft)) places.push([message, { before, last: head }])
+    }
+    return { messages, places, head }
   }
 
   /**
-   * Whether the conversation, if it ends here, lacks the rest of a reply: what this run has changed last, or a result that nobody has replied
-   * to. A user message without a reply needs no mark, and what waits for its user is not cut off.
+   * The message to mark as cut off: the last one, if the conversation, should it end here, lacks the rest of a reply. That is what this run has
+   * changed last, or a result that nobody has replied to. What waits for its user is not cut off, and a user message without a reply needs no
+   * mark; it gets one if the run has finished.
    */
-  #isCutOff(end: UIMessage | undefined, last: string | null, changed: readonly StoredMessage[]): boolean {
-    if (end?.role === 'user' || this.#end.state.asked.length > 0) return false
-    const isOwn = last === this.#cut || changed.some(({ id }) => id === last)
-    return isOwn || end?.parts.at(-1)?.type === 'tool-result'
+  #marks(
+    head: string | null,
+    changed: readonly StoredMessage[],
+    { isUnfinished, hasFinished }: ChangeOptions,
+  ): { readonly cut?: string; readonly unanswered?: string } {
+    const end = this.#end.getSnapshot().messages.at(-1)
+    if (end === undefined || head === null) return {}
+    if (end.role === 'user') return hasFinished ? { unanswered: head } : {}
+    const isOwn = head === this.#cut || changed.some(({ id }) => id === head)
+    const isCut = isOwn || end.parts.at(-1)?.type === 'tool-result'
+    return isUnfinished && isCut && this.#end.state.asked.length === 0 ? { cut: head } : {}
   }
 }
 
