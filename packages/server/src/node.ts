@@ -271,6 +271,7 @@ async function pipe(
   } catch (error) {
     if (!gone.aborted) response.destroy(error instanceof Error ? error : undefined)
   }
-  frames.cancel()
-  if (!gone.aborted) response.end()
+  // `finish`: the operating system has all of it.
+  if (gone.aborted) frames.cancel()
+  else response.once('finish', () => frames.cancel()).end()
 }

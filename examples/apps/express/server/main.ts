@@ -39,5 +39,5 @@ const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1')
 process.once('SIGTERM', async () => {
   await agent.drain({ within: 20_000 })
   server.close(() => process.exit(0))
-  server.closeAllConnections()
+  setTimeout(() => server.closeAllConnections(), 2_000)
 })

@@ -42,6 +42,14 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/** Not every runtime has `setImmediate`. */
+const schedule: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
+
+/** Waits for the next turn of the event loop. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void schedule(resolve))
+}
+
 /** Waits as one of the `waiting` until they are woken, or the signal aborts. */
 export function untilWoken(waiting: Set<() => void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

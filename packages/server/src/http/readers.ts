@@ -51,22 +51,28 @@ function takeStop(key: string): boolean {
 /** Stops a run `goOnFor` milliseconds after its last reader has gone. `join` returns the function that reports a reader gone. */
 export function runReaders(key: string, goOnFor: number, stop: () => void) {
   const here = new Set<object>()
+  const left = new AbortController()
+  let hasEnded = false
   let timer: ReturnType<typeof setTimeout> | undefined
   const readers = {
+    /** Aborts when the run has ended and its last reader has gone. */
+    left: left.signal,
     join() {
       const reader = {}
       here.add(reader)
       clearTimeout(timer)
       return () => {
         if (!here.delete(reader) || here.size > 0) return
-        if (goOnFor <= 0) stop()
+        if (hasEnded) left.abort()
+        else if (goOnFor <= 0) stop()
         else timer = setTimeout(stop, goOnFor)
       }
     },
     stop,
     end() {
       clearTimeout(timer)
-      here.clear()
+      hasEnded = true
+      if (here.size === 0) left.abort()
       if (readersOf.get(key) === readers) readersOf.delete(key)
     },
   }

@@ -43,8 +43,9 @@ export function readRejoin(
 }
 
 /**
- * The rest of a run, or undefined if this holder has none to rejoin. A run that is open in this process continues meanwhile. Its share of the
- * quota is released at its end, by `return`, or once `signal` aborts. `before`: what the reader is sent first. That counts in its
+ * The rest of a run, or undefined if this holder has none to rejoin. A run that is open in this process continues meanwhile, and `agent.drain`
+ * waits until the reader leaves: it calls `return` once it has sent everything, or `signal` aborts. Its share of the quota is released then,
+ * or once it was read. `before`: what the reader is sent first. That counts in its
  * share of replies, as does a long batch until the next one is read: without room for it, reading fails with `too-many-runs`.
  */
 export async function openReplay(
@@ -61,12 +62,15 @@ export async function openReplay(
   const reading = new AbortController()
   let firstShare: Held | undefined
   const unread = new UnreadBatch(ownerOf(holder), agent.limits)
-  const leave = () => {
+  const release = () => {
     held.release()
     firstShare?.release()
     unread.leave()
-    quit?.()
     reading.abort()
+  }
+  const leave = () => {
+    release()
+    quit?.()
     signal.removeEventListener('abort', leave)
   }
   signal.addEventListener('abort', leave)
@@ -77,12 +81,13 @@ export async function openReplay(
   } finally {
     if (batches === undefined) leave()
   }
-  return batches && whileRead(batches, unread, leave)
+  return batches && whileRead(batches, unread, release, leave)
 }
 
 function whileRead(
   batches: AsyncIterable<readonly LoggedEvent[]>,
   unread: UnreadBatch,
+  release: () => void,
   leave: () => void,
 ): AsyncIterableIterator<readonly LoggedEvent[]> {
   async function* all() {
@@ -92,7 +97,8 @@ function whileRead(
         yield batch
       }
     } finally {
-      leave()
+      // Its reader has not sent the last batch yet: it leaves with `return`.
+      release()
     }
   }
   const reading = all()

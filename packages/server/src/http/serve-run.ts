@@ -1,6 +1,7 @@
 import type { RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { OpenThread } from '../conversation/open-thread.js'
+import { nextTurn, sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
@@ -34,7 +35,10 @@ interface ServeOptions {
 interface ServedRun {
   /** Numbered events, in batches. A reader that calls `return` has gone. */
   readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
-  /** Resolves when the run has ended, its events are stored, and its reader has them or has gone. */
+  /**
+   * Resolves when the run has ended, its events are stored, and all of its readers in this process have left: each calls `return` once it
+   * has sent the last of them. One that has not left `limits.stallTime` later is not waited for.
+   */
   readonly delivered: Promise<void>
 }
 
@@ -63,10 +67,12 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const known = { context, disconnected: stopping.signal, thread, delivered, hold, maxSteps }
   const run = agent.run(input, { ...known, answers })
   let began = false
+  let left: AbortSignal | undefined
   const write = async ({ emit, gone }: Outlet<readonly LoggedEvent[]>) => {
     began = true
     const readers = kept && key !== undefined ? runReaders(key, goOnFor, stop) : undefined
     gone.addEventListener('abort', readers?.join() ?? stop)
+    left = readers?.left ?? gone
     const close = answers && key !== undefined ? await openToAnswers(agent, key, answers) : undefined
     // No answer could reach the run: it ends with its approval requests, and the answers come with a later request.
     const told = answers && close === undefined ? agent.run(input, known) : run
@@ -75,7 +81,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
     try {
       for (let first = await told.next(); !first.done; first = await told.next()) {
         // What comes with one read of the model is stored and sent together.
-        await new Promise<void>((resolve) => void schedule(resolve))
+        await nextTurn()
         const texts = [first.value, ...(told.waiting?.() ?? [])].map((event) => JSON.stringify(event))
         const stored = record?.append(texts)
         if (stored !== undefined) await stored
@@ -93,10 +99,12 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       if (close) await close()
     }
   }
-  const events = createChannel((outlet: Outlet<readonly LoggedEvent[]>) => write(outlet).finally(deliver), {
-    sizeOf: batchSize,
-    limits: agent.limits,
-  })
+  const { limits } = agent
+  const events = createChannel(
+    (outlet: Outlet<readonly LoggedEvent[]>) =>
+      write(outlet).finally(() => void sleep(limits.stallTime, left).then(deliver)),
+    { sizeOf: batchSize, limits },
+  )
   const unread = new UnreadBatch(ownerOf(holder), agent.limits)
   const served: AsyncIterableIterator<readonly LoggedEvent[]> = {
     async next() {
@@ -129,9 +137,6 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
 function isNews({ resume = [] }: RunAgentInput, thread: OpenThread | undefined): boolean {
   return thread === undefined || thread.hasNews || resume.length > 0
 }
-
-/** Not every runtime has `setImmediate`. */
-const schedule: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
 
 /** Opens a run to answers and returns the function that closes it; undefined if the channel fails. */
 async function openToAnswers(

@@ -274,7 +274,9 @@ class Peer {
       const { code, message } = describeRejection(this.agent, error)
       if (!aborted) this.#send({ type: 'error', runId: id, code, message })
     } finally {
-      this.#leave(run)
+      this.#runs.delete(run.id)
+      // It counts as read once its last frame has left.
+      void this.#untilEmpty().then(() => run.gone.abort())
     }
   }
 
@@ -375,6 +377,13 @@ class Peer {
       // Browsers' sockets don't report when they have sent what was waiting.
       await sleep(POLL_MS)
     }
+  }
+
+  /** Waits until nothing is in the socket, but not for a peer that reads nothing. */
+  async #untilEmpty(): Promise<void> {
+    const { stallTime } = this.agent.limits
+    const isWaiting = () => this.socket.readyState === OPEN && (this.socket.bufferedAmount ?? 0) > 0
+    for (let waited = 0; isWaiting() && waited < stallTime; waited += POLL_MS) await sleep(POLL_MS)
   }
 
   #send(frame: ServerFrame): void {

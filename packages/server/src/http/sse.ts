@@ -17,7 +17,7 @@ export interface SseFrames {
   readonly headers?: Readonly<Record<string, string>>
   /** The next frames; a comment before a silence becomes too long, so that proxies keep the connection. Undefined at the end. */
   next(): Promise<string | undefined>
-  /** The reader has gone. */
+  /** The reader has gone, or has everything: called by whoever sends the frames, when the last one has left. */
   cancel(): void
 }
 
@@ -126,24 +126,33 @@ export function sseBody(
 ): ReadableStream<Uint8Array> {
   const utf8 = new TextEncoder()
   const done = () => void (request && open.delete(request))
+  const leave = () => {
+    done()
+    frames.cancel()
+  }
   if (request && !request.signal.aborted) {
     open.add(request)
     request.signal.addEventListener('abort', done, { once: true })
   }
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      let frame: string | undefined
-      try {
-        frame = await frames.next()
-      } finally {
-        if (frame === undefined) done()
-      }
-      if (frame === undefined) controller.close()
-      else controller.enqueue(utf8.encode(frame))
+  // A run begins whether or not its response is read.
+  let first: Promise<string | undefined> | undefined = frames.next()
+  first.catch(() => {})
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        let frame: string | undefined
+        try {
+          frame = await (first ?? frames.next())
+          first = undefined
+        } finally {
+          if (frame === undefined) leave()
+        }
+        if (frame === undefined) controller.close()
+        else controller.enqueue(utf8.encode(frame))
+      },
+      cancel: leave,
     },
-    cancel() {
-      done()
-      frames.cancel()
-    },
-  })
+    // Nothing is read ahead: a reader that asks for more has sent what it had.
+    { highWaterMark: 0 },
+  )
 }

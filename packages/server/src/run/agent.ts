@@ -28,7 +28,7 @@ import {
 } from '../encoding/check-options.js'
 import { callHook, isLeft, type Outside } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
-import { anySignal } from '../encoding/signals.js'
+import { anySignal, sleep } from '../encoding/signals.js'
 import { type SessionGrants, sessionGrants } from '../gate/grants.js'
 import { findUnansweredCalls } from '../history/history.js'
 import type { FullLimits } from '../limits.js'
@@ -122,8 +122,12 @@ export interface Agent<Output = unknown> {
    */
   recover(options?: { readonly limit?: number | undefined }): Promise<number>
   /**
-   * For the end of a process: takes no new runs, and resolves when the open ones have ended and their events are delivered. Call it before the
-   * server is closed. Answers for open runs are still taken.
+   * For the end of a process: takes no new runs, and resolves when the open ones have ended and their readers in this process have the end.
+   * Then close the server. Answers for open runs are still taken.
+   *
+   * A handler for Node has handed the end to the operating system by then, and so has a WebSocket that has `bufferedAmount`. The body of a
+   * `Response` was read to its end: what its server does with the last bytes is not known. A reader that has not taken the end after
+   * `limits.stallTime` is not waited for.
    *
    * New runs are refused with 503 `shutting-down` and `Retry-After`. A run that is stopped after `within` ends with the same code, or with its
    * open approval requests if it was only waiting for them. Its thread is free at once, and any process can continue it. An approved tool
@@ -209,7 +213,8 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       const { signal: draining, leave } = drain.enter()
       const own = { ...origin, refusal, draining }
       const run = driveRun({ ...settings, output }, input, runOptions, own, outlet).finally(opened.end)
-      void Promise.allSettled([run, runOptions.delivered]).then(leave)
+      const delivered = run.then(() => runOptions.delivered ?? sleep(limits.stallTime, opened.left))
+      delivered.then(leave, leave)
       return run
     }
     return opened.read(createChannel(write, { sizeOf: eventSize, lastWords: runErrorEvent, limits }))

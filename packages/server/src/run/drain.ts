@@ -1,5 +1,6 @@
 import { CountersignError } from '@countersign/core'
 import { checkOptions, MAX_DELAY, numberFrom } from '../encoding/check-options.js'
+import { nextTurn } from '../encoding/signals.js'
 
 export interface DrainOptions {
   /**
@@ -61,6 +62,8 @@ export function createDrain(lastMs: number, warn: (message: string) => void): Dr
       })
       await Promise.race([empty, late])
       clearTimeout(timer)
+      // Node sends what was written in this turn at its end.
+      await nextTurn()
       if (open.size > 0)
         warn(
           `agent.drain() waited for ${open.size} stopped runs, which have not ended: a store or a reader does not reply.`,

@@ -17,6 +17,8 @@ interface Opening {
   /** Returns whether the run may start: the same run is not open yet. */
   start(): boolean
   end(): void
+  /** Aborts when its reader has asked for more than there is, so that it has handled all of it, or has gone. */
+  readonly left: AbortSignal
   /** The events of the run, observed as they are read. */
   read(events: Channel<AGUIEvent>): Channel<AGUIEvent>
 }
@@ -33,7 +35,13 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
     isRead = true
     close()
   }
+  const left = new AbortController()
+  const leave = () => {
+    wasRead()
+    left.abort()
+  }
   return {
+    left: left.signal,
     start() {
       if (isRunOpen(ledger, name)) return false
       isOurs = true
@@ -48,8 +56,9 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
       next() {
         const reading = events.next()
         reading.then(({ done, value }) => {
-          if (done || isEnd(value)) wasRead()
-        }, wasRead)
+          if (done) leave()
+          else if (isEnd(value)) wasRead()
+        }, leave)
         return reading
       },
       waiting() {
@@ -58,7 +67,7 @@ export function openingOf(ledger: Ledger, name: RunName): Opening {
         return taken
       },
       async return() {
-        wasRead()
+        leave()
         return (await events.return?.()) ?? { done: true, value: undefined }
       },
       [Symbol.asyncIterator]() {

@@ -63,7 +63,10 @@ export interface RunOptions<Output = unknown> extends OutputOptions<Output> {
   readonly answers?: AnswerSource | undefined
   /** The run's thread, taken by `agent.openThread`: the run closes it. Default: the run takes it itself, where the agent has threads. */
   readonly thread?: OpenThread | undefined
-  /** Resolves when a transport has delivered the last event: `agent.drain` waits for it. Default: once the run has ended. */
+  /**
+   * Resolves when a transport has delivered the last event: `agent.drain` waits for it. Default: once the events were read to their end and
+   * one more was asked for, or their reader has gone, at most `limits.stallTime` after the end of the run.
+   */
   readonly delivered?: Promise<void> | undefined
   /** Counts a result that the run keeps until its end, before it is sent. An error of it ends the run. */
   readonly hold?: ((result: EventOf<'TOOL_CALL_RESULT'>) => void) | undefined
