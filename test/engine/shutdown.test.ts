@@ -35,6 +35,7 @@ const context = { subject: 'ann' }
 /** An agent that says `Once upon `, then `a time.` once it is let go. Told to send, it calls a tool, which waits for the same. */
 function setUp(more: Partial<AgentOptions> = {}) {
   let letGo = () => {}
+  let isSending = false
   const gate = new Promise<void>((resolve) => {
     letGo = resolve
   })
@@ -44,6 +45,7 @@ function setUp(more: Partial<AgentOptions> = {}) {
     input: z.object({}),
     needsApproval: true,
     execute: async () => {
+      isSending = true
       await gate
       return 'sent'
     },
@@ -75,7 +77,7 @@ function setUp(more: Partial<AgentOptions> = {}) {
     ...more,
     approvals,
   })
-  return { agent, letGo: () => letGo() }
+  return { agent, letGo: () => letGo(), isSending: () => isSending }
 }
 
 const input = (content = 'Tell me a story.'): RunAgentInput => ({
@@ -245,7 +247,7 @@ for (const [end, shutDown] of Object.entries(ends))
   test.each(['by the next request', 'into the open run'])(
     `${end} shows the result of an approved call that ends in time: answered %s`,
     async (how) => {
-      const { agent, letGo } = setUp()
+      const { agent, letGo, isSending } = setUp()
       const { server, sockets, url } = await listen(agent)
       const live = how === 'into the open run'
       const sse = fetchServerSentEvents(live ? url : `${url}/fetch`)
@@ -259,17 +261,165 @@ for (const [end, shutDown] of Object.entries(ends))
         () => asked() !== undefined && (live || client.getSnapshot().status === 'awaiting-approval'),
       )
       const answer = client.addToolApprovalResponse({ id: asked() ?? '', approved: true })
-      const call = () =>
-        client
-          .getSnapshot()
-          .messages.flatMap(({ parts }) => parts.filter(({ type }) => type === 'tool-call'))[0]
-      await vi.waitUntil(() => call()?.state === 'executing' || call()?.approval?.delivery === 'sent')
+      await vi.waitUntil(isSending)
       const down = shutDown(agent, server, sockets, 20_000)
       letGo()
       await down
-      await vi.waitUntil(() => client.getSnapshot().status !== 'streaming')
-      expect([call()?.state, client.getSnapshot().status, errors]).toEqual(['complete', 'ready', []])
-      expect(await answer).toMatchObject({ status: 'sent' })
-      expect(JSON.stringify(client.getSnapshot().messages)).toContain('a time.')
+      await answer
+      const { messages, status } = client.getSnapshot()
+      const parts = messages.flatMap(({ parts }) => parts)
+      const calls = parts.flatMap((part) => (part.type === 'tool-call' ? [part.state] : []))
+      expect([calls, status, errors]).toEqual([['complete'], 'ready', []])
+      expect(JSON.stringify(messages)).toContain('a time.')
     },
   )
+
+/** A page that takes what is sent when the test says so, and the run's `waitUntil`. */
+interface SlowPage {
+  /** What was taken. */
+  text(): string
+  /** Whether something waits to be taken. */
+  isHeld(): boolean
+  take(): void
+  readonly waited: Promise<void> | undefined
+}
+
+function slowNode(agent: Agent): SlowPage {
+  let text = ''
+  let held: { readonly chunk: string; readonly written: () => void } | undefined
+  const connection = new Duplex({
+    read() {},
+    write(chunk, _, written) {
+      held = { chunk: String(chunk), written }
+    },
+  })
+  connection.on('error', () => {})
+  let waited: Promise<void> | undefined
+  const waitUntil = (work: Promise<void>) => {
+    waited = work
+  }
+  createServer(toNodeHandler(agent, { context: () => context, waitUntil })).emit('connection', connection)
+  const body = JSON.stringify(input())
+  const head = `POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`
+  connection.push(`${head}\r\n\r\n${body}`)
+  return {
+    text: () => text,
+    isHeld: () => held !== undefined,
+    take() {
+      const { chunk = '', written } = held ?? {}
+      held = undefined
+      text += chunk
+      written?.()
+    },
+    get waited() {
+      return waited
+    },
+  }
+}
+
+/** Asks for the next part of a response only once it has taken the one before. */
+function slowResponse(agent: Agent): SlowPage {
+  let text = ''
+  let held: string | undefined
+  let waited: Promise<void> | undefined
+  const waitUntil = (work: Promise<void>) => {
+    waited = work
+  }
+  const utf8 = new TextDecoder()
+  const reading = handleChat(agent, request(input()), { context, waitUntil }).then(({ body }) =>
+    body?.getReader(),
+  )
+  const ask = async () => {
+    const { value } = (await (await reading)?.read()) ?? {}
+    held = value && utf8.decode(value)
+  }
+  void ask()
+  return {
+    text: () => text,
+    isHeld: () => held !== undefined,
+    take() {
+      text += held ?? ''
+      held = undefined
+      void ask()
+    },
+    get waited() {
+      return waited
+    },
+  }
+}
+
+function slowSocket(agent: Agent): SlowPage {
+  let text = ''
+  let sent = ''
+  let receive: (event: { readonly data: unknown }) => void = () => {}
+  const socket: ServerSocket = {
+    readyState: 1,
+    get bufferedAmount() {
+      return sent.length
+    },
+    send(data) {
+      sent += data
+    },
+    close() {},
+    addEventListener(type: string, listener: (event: { readonly data: unknown }) => void) {
+      if (type === 'message') receive = listener
+    },
+  }
+  serveSocket(agent, socket, new Request('http://localhost/'), { context: () => context })
+  receive({ data: JSON.stringify({ type: 'run', input: input() }) })
+  return {
+    text: () => text,
+    isHeld: () => sent !== '',
+    take() {
+      text += sent
+      sent = ''
+    },
+    waited: undefined,
+  }
+}
+
+const slowPages = { Node: slowNode, 'a Response': slowResponse, 'a WebSocket': slowSocket }
+
+/** Takes everything up to the last part, which it leaves. */
+async function readToEnd(page: SlowPage, letGo: () => void): Promise<void> {
+  const takeUntil = (isThere: () => boolean) =>
+    vi.waitUntil(() => {
+      if (page.isHeld() && !isThere()) page.take()
+      return isThere()
+    })
+  await takeUntil(() => page.text().includes('Once upon '))
+  letGo()
+  await vi.waitUntil(page.isHeld)
+}
+
+test.each(Object.entries(slowPages))(
+  'drain waits until the end of a run has been taken from %s',
+  async (_, open) => {
+    const { agent, letGo } = setUp()
+    const page = open(agent)
+    await readToEnd(page, letGo)
+    const done: string[] = []
+    const drained = agent.drain().then(() => void done.push('drained'))
+    const waited = page.waited?.then(() => void done.push('waited'))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(done).toEqual([])
+    await vi.waitUntil(() => {
+      if (page.isHeld()) page.take()
+      return done.includes('drained')
+    })
+    await Promise.all([drained, waited])
+    expect(page.text()).toContain('RUN_FINISHED')
+  },
+)
+
+test.each(Object.entries(slowPages))(
+  'drain does not wait for ever until the end of a run is taken from %s',
+  async (_, open) => {
+    const { agent, letGo } = setUp({ limits: { stallTime: 50 } })
+    const page = open(agent)
+    await readToEnd(page, letGo)
+    await agent.drain()
+    await page.waited
+    expect(page.text()).not.toContain('RUN_FINISHED')
+  },
+)
