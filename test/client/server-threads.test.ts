@@ -1,5 +1,6 @@
 import { ChatClient, type ToolCallPart } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
+import { handleChat } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
 import { calls, here, openPage, startServer, stop, words } from './threads-server.js'
 
@@ -521,6 +522,25 @@ test('a message to which the model has nothing to say has no error after a reloa
   expect(statusOf(second)).toBe('ready')
 })
 
+test('a message to which the model had nothing to say, and that it was asked about again without success, has an error after a reload', async () => {
+  const server = startServer(
+    () => [stop],
+    () => {
+      throw new Error('The provider is down.')
+    },
+  )
+  const first = openPage(server)
+  await first.client.sendMessage('Hello')
+  expect(await first.client.regenerate()).toMatchObject({ status: 'failed' })
+  const second = openPage(server)
+  await vi.waitUntil(() => statusOf(second) === 'error')
+  const looks = first.requests.length
+  await vi.waitUntil(() => first.requests.length > looks + 2)
+  expect(statusOf(first)).toBe('error')
+  await second.client.retry()
+  expect(shown(second).at(-1)).toEqual(['assistant', 'Well.'])
+})
+
 test('what was not sent is shown once a page has loaded whose first load failed', async () => {
   const server = startServer()
   const first = await leaveUnsent(server)
@@ -551,9 +571,9 @@ test('a message sent where the conversation could not be loaded loads it first, 
 })
 
 test.each([
-  ['before its first word', undefined],
-  ['in the middle of its reply', 'Half of'],
-])('a new version that its user stopped %s has no error in any page that loads it', async (_, half) => {
+  ['before its first word', undefined, 'error'],
+  ['in the middle of its reply', 'Half of', 'ready'],
+])('a page whose user stops a new version %s shows no error for that', async (_, half, elsewhere) => {
   const server = startServer(
     () => [words('Well.'), stop],
     async function* () {
@@ -569,12 +589,42 @@ test.each([
   page.client.stop()
   const thread = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
   await vi.waitUntil(async () => (await thread())?.run === undefined)
-  const looks = page.requests.length
-  await vi.waitUntil(() => page.requests.length > looks + 2)
+  const before = page.requests.length
+  await vi.waitUntil(() => page.requests.length > before + 2)
   const other = openPage(server)
   await vi.waitUntil(() => shown(other).at(-1)?.[1] === last)
-  expect([statusOf(page), statusOf(other)]).toEqual(['ready', 'ready'])
+  expect([statusOf(page), statusOf(other)]).toEqual(['ready', elsewhere])
 })
+
+test.each([
+  ['before its first word', undefined],
+  ['in the middle of its reply', 'Half of'],
+])(
+  'a reply whose page was closed %s, and not continued without it, is cut off for the next page',
+  async (_, half) => {
+    const server = startServer(async function* () {
+      if (half) yield words(half)
+      await new Promise(() => {})
+    })
+    // without `goOnFor`
+    const handle = (request: Request) =>
+      request.method === 'POST'
+        ? handleChat(server.agent, request, { context: { subject: 'ada' } })
+        : server.handle(request)
+    const page = openPage({ handle })
+    void page.client.sendMessage('Hello')
+    await vi.waitUntil(() => statusOf(page) === 'streaming' && shown(page).at(-1)?.[1] === (half ?? 'Hello'))
+    page.leave()
+    const next = openPage({ handle })
+    await vi.waitUntil(() => statusOf(next) === 'error')
+    expect(next.client.getSnapshot().error?.code).toBe('truncated-stream')
+    await next.client.retry()
+    expect(shown(next)).toEqual([
+      ['user', 'Hello'],
+      ['assistant', 'Well.'],
+    ])
+  },
+)
 
 const call = (id: string, to: string) => ({
   type: 'tool-call' as const,

@@ -54,6 +54,8 @@ export class ServerThread implements KeptThread {
   #lastRun: string | undefined
   /** The server may have more of the shown messages: a stream broke off, or an open run was not rejoined. */
   #isBehind = false
+  /** The last message when the user stopped the last run here: that it is incomplete is no news to them. */
+  #stoppedAt: string | undefined
   /** The last run that this page opened. */
   #ownRun: string | undefined
   /** The run that it opened before a reload; none once another page of the browser works, which may have taken that up. */
@@ -107,6 +109,9 @@ export class ServerThread implements KeptThread {
       // What the server has may differ from what is shown, such as how a call has ended. A run that has ended may be on another version.
       const isOver = step.type === 'run-rejoined' && step.runId !== this.#loaded?.run?.runId
       if (step.type === 'MESSAGES_SNAPSHOT' || isOver) this.#isBehind = true
+      if (step.type === 'run-opened' || step.type === 'run-rejoined') this.#stoppedAt = undefined
+      const isStopped = step.type === 'run-closed' && step.end.type === 'aborted' && this.#isOwnRun
+      if (isStopped) this.#stoppedAt = session.state.order.at(-1)?.id
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
@@ -282,7 +287,7 @@ export class ServerThread implements KeptThread {
       return undefined
     }
     const isRejoined = this.#openRun !== undefined
-    const thread = readServerThread(loaded ?? { messages: [] }, isRejoined)
+    const thread = readServerThread(loaded ?? { messages: [] }, isRejoined, this.#stoppedAt)
     const known = new Set(thread.messages.map(({ id }) => id))
     const isLater = ({ id, role }: UIMessage) => isRejoined && role !== 'user' && !known.has(id)
     this.#unsent.postpone(unsent?.messages.filter(isLater) ?? [])
