@@ -570,6 +570,48 @@ test('a message sent where the conversation could not be loaded loads it first, 
   expect(server.executed).toEqual(['ada'])
 })
 
+test('a message that is sent while the conversation is loading is shown at once, and is not lost by a reload', async () => {
+  const server = startServer()
+  const before = openPage(server)
+  await before.client.sendMessage('Hello')
+  before.leave()
+  const load = gate()
+  const slow = {
+    async handle(request: Request) {
+      if (request.method === 'GET') await load.opened
+      return server.handle(request)
+    },
+  }
+  const first = openPage(slow)
+  void first.client.sendMessage('And now?')
+  const queued = ({ client }: typeof first) =>
+    client
+      .getSnapshot()
+      .queue.flatMap(({ message }) => message.parts.map((part) => 'text' in part && part.text))
+  expect([shown(first), queued(first)]).toEqual([[], ['And now?']])
+  await vi.waitUntil(() => first.local.texts.size > 0)
+  first.leave()
+  const second = openPage(slow, { local: first.local })
+  const sent = second.client.sendMessage('And then?')
+  void second.client.sendMessage('Not this.')
+  const last = second.client.getSnapshot().queue.at(-1)?.id ?? ''
+  expect(second.client.cancelQueued(last)).toBe(true)
+  expect(queued(second)).toEqual(['And then?'])
+  load.open()
+  await sent
+  await vi.waitUntil(() => shown(second).length === 6 && statusOf(second) === 'ready')
+  expect(shown(second).map(([, text]) => text)).toEqual([
+    'Hello',
+    'Well.',
+    'And now?',
+    'Well.',
+    'And then?',
+    'Well.',
+  ])
+  await vi.waitUntil(() => second.local.texts.size === 0)
+  expect(second.errors).toEqual([])
+})
+
 test.each([
   ['before its first word', undefined, 'error'],
   ['in the middle of its reply', 'Half of', 'ready'],
