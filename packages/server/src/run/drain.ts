@@ -60,10 +60,9 @@ export function createDrain(lastMs: number, warn: (message: string) => void): Dr
         }
         if (within !== undefined) timer = setTimeout(stop, Math.min(within, MAX_DELAY))
       })
-      await Promise.race([empty, late])
+      // Node sends what was written in a turn at its end.
+      await Promise.race([empty.then(nextTurn), late])
       clearTimeout(timer)
-      // Node sends what was written in this turn at its end.
-      await nextTurn()
       if (open.size > 0)
         warn(
           `agent.drain() waited for ${open.size} stopped runs, which have not ended: a store or a reader does not reply.`,
