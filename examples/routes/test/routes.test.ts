@@ -53,7 +53,7 @@ async function open(framework: string, more: Partial<RouteParts> = {}) {
   const sessions = new Sessions()
   const serve = frameworks[framework]
   if (serve === undefined) throw new Error(`There is no ${framework}.`)
-  const url = await serve({ agent, sessions, origins: [], live: false, ...more })
+  const { url, server } = await serve({ agent, sessions, origins: [], live: false, ...more })
   onTestFinished(goOn)
   const headers = (user: string) => ({ authorization: `Bearer ${sessions.open(user)}` })
   const [ann, bob] = [headers('ann'), headers('bob')]
@@ -72,7 +72,7 @@ async function open(framework: string, more: Partial<RouteParts> = {}) {
       body: JSON.stringify(body),
       ...(signal && { signal }),
     })
-  return { url, sent, goOn, sessions, ann, bob, chat, post }
+  return { url, server, agent, sent, goOn, sessions, ann, bob, chat, post }
 }
 
 let runs = 0
@@ -299,3 +299,22 @@ test.each(names)('%s: a page of another origin is answered by name, or not at al
   ])
     expect(await readable(response)).toBeNull()
 })
+
+test.each(names)(
+  '%s: a server that closes in the moment in which its agent has drained has sent the end of the run',
+  async (name) => {
+    const { agent, server, goOn, ann, post } = await open(name)
+    const events = eventsOf(await post('/api/chat', ann, input('speak slowly')))
+    const types: string[] = []
+    for (let isDraining = false; ; ) {
+      const { done, value } = await events.next()
+      if (done) break
+      types.push(value.type)
+      if (value.type !== 'TEXT_MESSAGE_CONTENT' || isDraining) continue
+      isDraining = true
+      void agent.drain().then(() => server.closeAllConnections())
+      goOn()
+    }
+    expect(types.at(-1)).toBe('RUN_FINISHED')
+  },
+)

@@ -8,14 +8,19 @@ import { honoApp } from '../src/hono.js'
 import { nextRoutes } from '../src/next.js'
 import type { RouteParts } from '../src/parts.js'
 
-/** The routes of each framework on loopback; resolves with their URL. */
-export const frameworks: Readonly<Record<string, (parts: RouteParts) => Promise<string>>> = {
+interface Served {
+  readonly url: string
+  readonly server: Server
+}
+
+/** The routes of each framework on loopback. */
+export const frameworks: Readonly<Record<string, (parts: RouteParts) => Promise<Served>>> = {
   Express: (parts) => listen(createServer(expressApp(parts))),
   Hono: (parts) => listen(adapted(honoApp(parts).fetch)),
   Fastify: async (parts) => {
     const app = fastifyApp(parts)
     onTestFinished(() => app.close())
-    return app.listen({ host: '127.0.0.1', port: 0 })
+    return { url: await app.listen({ host: '127.0.0.1', port: 0 }), server: app.server }
   },
   'Next-style': (parts) => listen(adapted(byPath(parts))),
 }
@@ -38,7 +43,7 @@ function adapted(fetch: (request: Request) => Response | Promise<Response>): Ser
   throw new Error('not a server of node:http')
 }
 
-async function listen(server: Server): Promise<string> {
+async function listen(server: Server): Promise<Served> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => {
@@ -46,5 +51,5 @@ async function listen(server: Server): Promise<string> {
     server.close()
   })
   const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+  return { url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`, server }
 }

@@ -92,7 +92,7 @@ export interface Limits {
   readonly reportedBytes?: number | undefined
   /**
    * Milliseconds that a run waits for a reader that reads nothing, at most twice as long. Default 60,000. Beyond that, the reader counts as
-   * gone: `reader-too-slow`.
+   * gone: `reader-too-slow`. Once the run has ended, also how long `drain` and `waitUntil` wait for a reader to take the rest.
    */
   readonly stallTime?: number | undefined
 }
