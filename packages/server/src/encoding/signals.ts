@@ -28,8 +28,8 @@ function watch(signal: AbortSignal) {
   return made
 }
 
-/** Waits, or until the signal aborts. */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+/** Waits, or until the signal aborts. `keepsAlive`: whether a process of Node waits for it. */
+export function sleep(ms: number, signal?: AbortSignal, keepsAlive = true): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve()
     const done = () => {
@@ -37,7 +37,8 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       leave?.()
       resolve()
     }
-    const timer = setTimeout(done, ms)
+    const timer: ReturnType<typeof setTimeout> & { unref?(): void } = setTimeout(done, ms)
+    if (!keepsAlive) timer.unref?.()
     const leave = signal && onAbort(signal, done)
   })
 }

@@ -43,10 +43,10 @@ export function readRejoin(
 }
 
 /**
- * The rest of a run, or undefined if this holder has none to rejoin. A run that is open in this process continues meanwhile, and `agent.drain`
- * waits until the reader leaves: it calls `return` once it has sent everything, or `signal` aborts. Its share of the quota is released then,
- * or once it was read. `before`: what the reader is sent first. That counts in its
+ * The rest of a run, or undefined if this holder has none to rejoin. A run that is open in this process continues meanwhile. Its share of the
+ * quota is released at its end, by `return`, or once `signal` aborts. `before`: what the reader is sent first. That counts in its
  * share of replies, as does a long batch until the next one is read: without room for it, reading fails with `too-many-runs`.
+ * Call `return` once the last batch has been sent: `agent.drain` waits for that.
  */
 export async function openReplay(
   agent: Agent,

@@ -38,9 +38,9 @@ export interface ChatOptions {
   readonly goOnFor?: number | undefined
   /**
    * Receives a promise that resolves when the run has ended, is stored, and its readers have the end (see `agent.drain`), which may be after
-   * the response (`goOnFor`). For platforms that
-   * stop work after the response unless they know of it: `waitUntil: (work) => ctx.waitUntil(work)` on Cloudflare Workers, `waitUntil` of
-   * `@vercel/functions` on Vercel. Default: none, for servers that keep running.
+   * the response (`goOnFor`). For platforms that stop work after the response unless they know of it:
+   * `waitUntil: (work) => ctx.waitUntil(work)` on Cloudflare Workers, `waitUntil` of `@vercel/functions` on Vercel. Default: none, for servers
+   * that keep running.
    */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined
 }

@@ -104,7 +104,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const { limits } = agent
   const events = createChannel(
     (outlet: Outlet<readonly LoggedEvent[]>) =>
-      write(outlet).finally(() => void sleep(limits.stallTime, left).then(deliver)),
+      write(outlet).finally(() => void sleep(limits.stallTime, left, false).then(deliver)),
     { sizeOf: batchSize, limits },
   )
   const unread = new UnreadBatch(ownerOf(holder), agent.limits)

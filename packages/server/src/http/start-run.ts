@@ -17,7 +17,7 @@ export interface StartedRun {
   readonly messages: readonly Message[]
   /** Stored messages that its reader lacks, sent first. */
   readonly again: readonly Message[]
-  /** In batches. */
+  /** In batches. Call `return` once the last of them has been sent: `agent.drain` and `waitUntil` wait for that. */
   readonly events: AsyncIterableIterator<readonly LoggedEvent[]>
 }
 

@@ -213,7 +213,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       const { signal: draining, leave } = drain.enter()
       const own = { ...origin, refusal, draining }
       const run = driveRun({ ...settings, output }, input, runOptions, own, outlet).finally(opened.end)
-      const delivered = run.then(() => runOptions.delivered ?? sleep(limits.stallTime, opened.left))
+      const delivered = run.then(() => runOptions.delivered ?? sleep(limits.stallTime, opened.left, false))
       delivered.then(leave, leave)
       return run
     }
