@@ -117,7 +117,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       // `Tabs` has checked that the name is that of a command.
       perform: async (name, value) => this.#perform(name as CommandName, value),
       takeOver: (error) => this.#runner.takeOver(error),
-      rejoin: (runId, isForeign) => this.#runner.rejoin(runId, isForeign),
+      rejoin: (run) => this.#runner.rejoin(run),
       sendQueued: () => this.#runner.run ?? this.#runner.sendQueued(),
     })
     this.#runner = createRunner(session, this.#kept)

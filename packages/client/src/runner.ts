@@ -297,11 +297,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     sendQueued,
 
     /** Reads a run that is open on the server from its first event. Resolves with whether there is such a run. */
-    async rejoin(runId: string, isForeign: boolean): Promise<boolean> {
+    async rejoin(rejoin: BrokenRun): Promise<boolean> {
       if (run || disposed) return true
       const before = generation
-      const cursor = { threadId: session.threadId, runId }
-      const end = await open('rejoin', undefined, { rejoin: { cursor, isForeign } }).done
+      const end = await open('rejoin', undefined, { rejoin }).done
       return end.type !== 'aborted' || before !== generation
     },
 

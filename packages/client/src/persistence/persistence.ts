@@ -8,6 +8,8 @@ import type {
   ThreadRecord,
   UIMessage,
 } from '@countersign/core'
+import type { Compat, Connection } from '../connections/connection.js'
+import type { BrokenRun } from '../run.js'
 import type { Tabs } from '../tabs/link.js'
 
 /**
@@ -111,6 +113,8 @@ export interface KeptSession {
   readonly state: ChatState
   readonly store: Pick<ChatStore, 'subscribe'>
   readonly options: {
+    readonly connection: Connection
+    readonly compat?: Compat | undefined
     readonly threadId?: string | undefined
     readonly tabs?: Tabs | undefined
     readonly initialThread?: InitialThread | undefined
@@ -135,10 +139,9 @@ export interface ThreadHost {
   /** The tab that ran the streams is gone: its run is broken, and its running tools may or may not have finished. */
   takeOver(error: CountersignError): void
   /**
-   * Reads a run that is open on the server from its first event, unless a run is open here. `isForeign`: another client opened it, and runs
-   * its client tools. Resolves with whether there was such a run.
+   * Reads a run that is open on the server from its first event, unless a run is open here. Resolves with whether there was such a run.
    */
-  rejoin(runId: string, isForeign: boolean): Promise<boolean>
+  rejoin(run: BrokenRun): Promise<boolean>
   /** Sends the next queued message, unless a run is open or the user stopped the chat. */
   sendQueued(): void
 }

@@ -114,7 +114,7 @@ export class ServerThread implements KeptThread {
     const storage = {
       merges: true,
       load: () => this.#load(),
-      save: (threadId: string, { openRun, ...record }: ThreadRecord) =>
+      save: (threadId: string, { openRun, openRunFrom: _, ...record }: ThreadRecord) =>
         // A run that is only followed belongs to another page, also after a reload of this one.
         this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#removed),
       restored: () => {
@@ -153,7 +153,7 @@ export class ServerThread implements KeptThread {
     const { run } = this.#session.state
     if (run.phase !== 'idle' && run.runId !== this.#lastRun) this.#lastRun = this.#ownRun = run.runId
     this.#lock.update()
-    if (run.phase === 'idle' && run.brokenOff === true) this.#isBehind = true
+    if (run.phase === 'idle' && run.brokenOff) this.#isBehind = true
     if (run.phase === 'idle' && this.#isNewVersion) {
       // The page does not know all versions that there are now.
       this.#isNewVersion = false
@@ -302,7 +302,8 @@ export class ServerThread implements KeptThread {
     // What was queued while a run was open need not wait any longer.
     if (runId === undefined) return this.#host.sendQueued()
     this.#lastRun = runId
-    if (!(await this.#host.rejoin(runId, !this.#isOwn(runId)))) {
+    const cursor = { threadId: this.threadId, runId }
+    if (!(await this.#host.rejoin({ cursor, isForeign: !this.#isOwn(runId) }))) {
       // It has ended meanwhile: the server has all of it. If that can't be shown yet, the next look does.
       this.#isBehind = true
       return this.#thread.reload()
@@ -376,7 +377,7 @@ export class ServerThread implements KeptThread {
 
   #isToRejoin(runId: string): boolean {
     const { run } = this.#session.state
-    return runId !== this.#lastRun || (run.phase === 'idle' && run.brokenOff === true)
+    return runId !== this.#lastRun || (run.phase === 'idle' && Boolean(run.brokenOff))
   }
 
   get #isBusy(): boolean {

@@ -1,4 +1,4 @@
-import { readMirror } from '@countersign/core'
+import { readMirror, readRecord, type ThreadRecord } from '@countersign/core'
 import type { TabHost, TabLink } from '../tabs/link.js'
 import { Keeper } from './keeper.js'
 import type { KeptSession, KeptThread, Limits, ThreadHost, ThreadStorage } from './persistence.js'
@@ -16,8 +16,17 @@ export class Thread implements KeptThread {
   #link: TabLink | undefined
   /** The platform cannot share it between tabs. */
   #isAlone = false
+  /** Goes on with the run that was open in this conversation when its page was left. */
+  readonly #goOn: (record: ThreadRecord) => void
 
-  constructor(session: KeptSession, host: ThreadHost, persistence: ThreadStorage, limits: Limits) {
+  constructor(
+    session: KeptSession,
+    host: ThreadHost,
+    persistence: ThreadStorage,
+    limits: Limits,
+    goOn: (record: ThreadRecord) => void = () => {},
+  ) {
+    this.#goOn = goOn
     this.#session = session
     this.#host = host
     this.#keeper = new Keeper(session, persistence, limits)
@@ -79,13 +88,20 @@ export class Thread implements KeptThread {
     if (!link) {
       this.#isAlone = true
       await this.#keeper.restore()
+      this.#goOnAsLoaded()
       return undefined
     }
     this.#link = link
     this.#session.onStep = link.stepped
     this.#keeper.mayNotSave = () => !link.leads
     await link.ready
+    if (link.leads) this.#goOnAsLoaded()
     return link
+  }
+
+  #goOnAsLoaded(): void {
+    const { loaded } = this.#keeper
+    if (loaded) this.#goOn(loaded)
   }
 
   get #tabHost(): TabHost {
@@ -99,8 +115,10 @@ export class Thread implements KeptThread {
       load: () => this.#keeper.restore(),
       failed: (error) => session.failed(error),
       takeOver: (error) => {
+        const record = readRecord(session.state)
         this.#keeper.takeOver()
         this.#host.takeOver(error)
+        this.#goOn(record)
       },
     }
   }
