@@ -254,7 +254,10 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       runner.resetContinuationLimit()
       if (runner.startTools() && state.unsent.size > 0 && areAllToolsComplete(state))
         await runner.retryLastRun()
-      else runner.sendQueued()
+      else {
+        runner.sendQueued()
+        await runner.run?.done
+      }
     },
 
     async regenerate({ messageId, options }: CommandValues['regenerate']): Promise<SendResult> {
