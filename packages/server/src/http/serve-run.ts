@@ -1,6 +1,7 @@
 import type { RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
 import type { OpenThread } from '../conversation/open-thread.js'
+import { sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
@@ -55,10 +56,13 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const stop = () => stopping.abort()
   if (stopped?.aborted) stop()
   stopped?.addEventListener('abort', stop)
-  let deliver = () => {}
-  const delivered = new Promise<void>((resolve) => {
-    deliver = resolve
+  let end = () => {}
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
   })
+  /** Aborted once the reader has read the end, or has gone. */
+  const read = new AbortController()
+  const delivered = ended.then(() => sleep(agent.limits.stallTime, read.signal))
   const hold = holdResults(held, agent.limits)
   const known = { context, disconnected: stopping.signal, thread, delivered, hold, maxSteps }
   const run = agent.run(input, { ...known, answers })
@@ -93,7 +97,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       if (close) await close()
     }
   }
-  const events = createChannel((outlet: Outlet<readonly LoggedEvent[]>) => write(outlet).finally(deliver), {
+  const events = createChannel((outlet: Outlet<readonly LoggedEvent[]>) => write(outlet).finally(end), {
     sizeOf: batchSize,
     limits: agent.limits,
   })
@@ -101,22 +105,24 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const served: AsyncIterableIterator<readonly LoggedEvent[]> = {
     async next() {
       unread.release()
-      const next = await events.next()
       try {
-        if (!next.done) unread.count(next.value)
+        const next = await events.next()
+        if (next.done) read.abort()
+        else unread.count(next.value)
+        return next
       } catch (error) {
         await served.return?.()
         throw error
       }
-      return next
     },
     async return() {
       unread.leave()
+      read.abort()
       // The server has taken what the request brought, so it is carried out like that of a reader who leaves later.
       if (!began && goOnFor > 0 && kept && isNews(input, thread)) void events.next()
       // First, so that a read which comes meanwhile does not start the run.
       const left = events.return?.()
-      if (!began) await Promise.allSettled([thread?.close(), held.release()]).then(deliver)
+      if (!began) await Promise.allSettled([thread?.close(), held.release()]).then(end)
       await left
       return { done: true, value: undefined }
     },

@@ -1,5 +1,6 @@
 import { CountersignError } from '@countersign/core'
 import { checkOptions, MAX_DELAY, numberFrom } from '../encoding/check-options.js'
+import { sleep } from '../encoding/signals.js'
 
 export interface DrainOptions {
   /**
@@ -23,6 +24,9 @@ export interface Drain {
   enter(): Entry
   drain(options?: DrainOptions): Promise<void>
 }
+
+/** How long a transport may take to write what it has read of a run. */
+const LAST_WRITE_MS = 100
 
 /** `lastMs`: how long runs may take to end once they were stopped. */
 export function createDrain(lastMs: number, warn: (message: string) => void): Drain {
@@ -50,6 +54,7 @@ export function createDrain(lastMs: number, warn: (message: string) => void): Dr
       checkOptions('agent.drain', options, { within: numberFrom(0) })
       const { within } = options
       isDraining = true
+      const hadRuns = open.size > 0
       look()
       let timer: ReturnType<typeof setTimeout> | undefined
       const late = new Promise<void>((resolve) => {
@@ -61,6 +66,8 @@ export function createDrain(lastMs: number, warn: (message: string) => void): Dr
       })
       await Promise.race([empty, late])
       clearTimeout(timer)
+      // Whoever closes the connections now must not cut off what was read last.
+      if (hadRuns) await sleep(LAST_WRITE_MS)
       if (open.size > 0)
         warn(
           `agent.drain() waited for ${open.size} stopped runs, which have not ended: a store or a reader does not reply.`,
