@@ -214,7 +214,9 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     // RUN_ERROR: the stream ended well, but the run did not.
     const { run } = this.#session.state
     if (run.phase === 'idle') return { type: 'success' }
-    const error = run.failure ?? (this.#isRejoined && run.finish?.outcome === 'cancelled' && stoppedThere())
+    // In a page that follows a run of a stored conversation, that is a stop of its user in another page.
+    const isOwn = this.isForeign === undefined && this.#isRejoined
+    const error = run.failure ?? (isOwn && run.finish?.outcome === 'cancelled' && stoppedThere())
     return error ? { type: 'failed', error } : { type: 'success' }
   }
 

@@ -116,14 +116,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (ids.length > 0) dispatch({ type: 'close', ids, because: 'expired' })
   }
 
-  function sendQueued(): void {
+  function sendQueued(): Run | undefined {
     const [item] = state.queue
-    if (!item || run || paused || !mayGo(item)) return
-    store.batch(() => {
+    if (!item || run || paused || !mayGo(item)) return undefined
+    return store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       // What another page has sent meanwhile is in the conversation.
-      if (state.messages.has(item.id)) sendQueued()
-      else say(item.message, item.options)
+      return state.messages.has(item.id) ? sendQueued() : say(item.message, item.options)
     })
   }
 

@@ -34,7 +34,7 @@ export type RunState =
   | {
       readonly phase: 'idle'
       readonly last?: FinishedRun
-      readonly brokenOff?: string | false
+      readonly brokenOff?: string | false | undefined
       readonly from?: End
     }
   | {
