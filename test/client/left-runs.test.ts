@@ -95,10 +95,10 @@ function openPage(server: Server, stored = memoryPersistence(), rejoin = true) {
   return { client, stored, leave }
 }
 
-/** What docs/streaming.md does when a page has loaded, with and without the condition. */
+/** What docs/streaming.md does when a page has loaded. */
 async function load({ client }: Pick<ReturnType<typeof openPage>, 'client'>) {
   await client.restore()
-  void client.retry()
+  if (!client.getSnapshot().error) void client.retry()
 }
 
 const stateOf = (client: ChatClient) =>
@@ -184,6 +184,38 @@ test('a run that is gone is not asked for anew by itself: its text stays with th
   expect(await other.client.sendMessage('And?', { until: 'turn' })).toEqual({ status: 'sent' })
   expect(server.asked()).toBe(3)
   expect(saidBy(other.client)).toBe('Half Once more.')
+})
+
+test('an answer whose request has never arrived goes out once it is known that there is no such run', async () => {
+  const server = serve(60_000, calls('slow', { x: 1 }), [words('Done.'), stop])
+  const before = openPage(server)
+  await before.client.sendMessage('go')
+  const [asked] = before.client.getSnapshot().pendingApprovals
+  const { handle } = server
+  const never = { handle: () => new Promise<Response>(() => {}) }
+  server.handle = never.handle
+  void before.client.addToolApprovalResponse({ id: asked?.approval.id ?? '', approved: true })
+  await isStored(before.stored, 'approval-responded')
+  before.leave()
+  server.handle = handle
+  const page = openPage(server, before.stored)
+  await load(page)
+  await server.go()
+  await vi.waitFor(() => expect(saidBy(page.client)).toBe('Done.'))
+  expect(server.ran).toEqual(['slow'])
+  expect(stateOf(page.client)).toEqual(['slow complete'])
+})
+
+test('what is said before it is known whether the run goes on is sent, also where it does not', async () => {
+  const server = serve(undefined, [words('Half'), 'wait', stop])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'Half')
+  before.leave()
+  const page = openPage(server, before.stored)
+  expect(await page.client.sendMessage('And?', { until: 'turn' })).toEqual({ status: 'sent' })
+  expect(saidBy(page.client, 'user')).toBe('go And?')
+  expect(saidBy(page.client)).toBe('Half Once more.')
 })
 
 test('while the server cannot be reached, the text stays, and the next page rejoins the run', async () => {

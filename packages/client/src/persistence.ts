@@ -28,8 +28,8 @@ export function persistent(storage: Persistence, options: PersistentOptions = {}
     // Included up front, because steps of another tab are applied synchronously.
     steps: { ...fullSteps, ...restoreSteps, ...mirrorSteps },
     open: (session, host) =>
-      new Thread(session, host, storage, { saveEvery, timeout }, (record) => {
-        void rejoinLeft(session, host, record)
-      }),
+      new Thread(session, host, storage, { saveEvery, timeout }, (record) =>
+        rejoinLeft(session, host, record),
+      ),
   }
 }

@@ -9,7 +9,7 @@ import { loadsLate, noRecord, tooSlow } from './failures.js'
 import type { KeptSession, Limits, ThreadStorage } from './persistence.js'
 
 /** The longest delay (ms) a timer supports. */
-const longest = 2 ** 31 - 1
+export const longest = 2 ** 31 - 1
 
 /**
  * Keeps one conversation in a {@link Persistence}: loads it once, then saves changes, one save at a time and

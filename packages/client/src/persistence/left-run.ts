@@ -10,30 +10,42 @@ interface LeftRun {
 
 /**
  * Rejoins the run that its page has left: it may go on, and a new one would make its calls a second time. It is read from its first event,
- * which replaces what is shown of it. If there is no such run, the conversation is as it was before.
+ * which replaces what is shown of it. If there is no such run, the conversation is as it was before. Resolves once that is known.
  */
-export async function rejoinLeft(
+export function rejoinLeft(
   session: KeptSession,
   host: ThreadHost,
   { openRun: runId, openRunFrom }: ThreadRecord,
 ): Promise<void> {
-  if (runId === undefined || !openRunFrom) return
-  const left = { runId, from: openRunFrom }
   const { state, options } = session
   const connection =
     options.compat?.(options.connection, (message) => session.warn(message)) ?? options.connection
   const before = readRecord(state)
-  if (!connection.rejoin || !isAllOnServer(before, left)) return
+  if (runId === undefined || !openRunFrom || !connection.rejoin) return Promise.resolve()
+  const left = { runId, from: openRunFrom }
+  if (!isAllOnServer(before, left)) return Promise.resolve()
   const unsent = new Set(state.unsent)
-  const cursor = { threadId: session.threadId, runId }
-  if (await host.rejoin({ cursor, connection: replaying(connection, () => forget(session, left)) })) return
-  const isAnswered = [...state.unsent].some((item) => !unsent.has(item))
-  const { run, from, error } = before
-  const record = omitUndefined({ ...readRecord(state), run, from, error, openRun: runId })
-  session.dispatch({ type: 'restore', record })
-  // What was said while the run was looked for has waited for its end.
-  if (isAnswered) void host.perform('retry', undefined)
-  else host.sendQueued()
+  const { threadId } = session
+  return new Promise((known) => {
+    const begin = () => {
+      forget(session, left)
+      known()
+    }
+    const rejoined = host.rejoin({ cursor: { threadId, runId }, connection: replaying(connection, begin) })
+    void rejoined.then((isThere) => {
+      if (!isThere) {
+        const isAnswered = [...state.unsent].some((item) => !unsent.has(item))
+        const isSaid = state.queue.length > before.queue.length
+        const { run, from, error } = before
+        const record = omitUndefined({ ...readRecord(state), run, from, error, openRun: runId })
+        session.dispatch({ type: 'restore', record })
+        // What the user has done meanwhile has waited for the end of the run.
+        if (isSaid) host.sendQueued()
+        else if (isAnswered) void host.perform('retry', undefined)
+      }
+      known()
+    })
+  })
 }
 
 /** Whether nothing that the run wrote was answered here: its events would not bring that back. */

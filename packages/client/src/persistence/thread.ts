@@ -1,6 +1,7 @@
 import { readMirror, readRecord, type ThreadRecord } from '@countersign/core'
+import { wait } from '../connections/wait.js'
 import type { TabHost, TabLink } from '../tabs/link.js'
-import { Keeper } from './keeper.js'
+import { Keeper, longest } from './keeper.js'
 import type { KeptSession, KeptThread, Limits, ThreadHost, ThreadStorage } from './persistence.js'
 
 /** One client's conversation, stored in a {@link Persistence} and shared with other tabs, if there are any. */
@@ -17,16 +18,19 @@ export class Thread implements KeptThread {
   /** The platform cannot share it between tabs. */
   #isAlone = false
   /** Goes on with the run that was open in this conversation when its page was left. */
-  readonly #goOn: (record: ThreadRecord) => void
+  readonly #goOn: (record: ThreadRecord) => Promise<void>
+
+  readonly #timeout: number
 
   constructor(
     session: KeptSession,
     host: ThreadHost,
     persistence: ThreadStorage,
     limits: Limits,
-    goOn: (record: ThreadRecord) => void = () => {},
+    goOn: (record: ThreadRecord) => Promise<void> = async () => {},
   ) {
     this.#goOn = goOn
+    this.#timeout = limits.timeout
     this.#session = session
     this.#host = host
     this.#keeper = new Keeper(session, persistence, limits)
@@ -88,20 +92,24 @@ export class Thread implements KeptThread {
     if (!link) {
       this.#isAlone = true
       await this.#keeper.restore()
-      this.#goOnAsLoaded()
+      await this.#goOnAsLoaded()
       return undefined
     }
     this.#link = link
     this.#session.onStep = link.stepped
     this.#keeper.mayNotSave = () => !link.leads
     await link.ready
-    if (link.leads) this.#goOnAsLoaded()
+    if (link.leads) await this.#goOnAsLoaded()
     return link
   }
 
-  #goOnAsLoaded(): void {
+  /** A server that does not respond must not block the chat. */
+  async #goOnAsLoaded(): Promise<void> {
     const { loaded } = this.#keeper
-    if (loaded) this.#goOn(loaded)
+    const known = new AbortController()
+    const late = wait(Math.min(this.#timeout, longest), known.signal)
+    if (loaded) await Promise.race([this.#goOn(loaded), late])
+    known.abort()
   }
 
   get #tabHost(): TabHost {
@@ -118,7 +126,7 @@ export class Thread implements KeptThread {
         const record = readRecord(session.state)
         this.#keeper.takeOver()
         this.#host.takeOver(error)
-        this.#goOn(record)
+        void this.#goOn(record)
       },
     }
   }
