@@ -17,9 +17,8 @@ export class Thread implements KeptThread {
   #link: TabLink | undefined
   /** The platform cannot share it between tabs. */
   #isAlone = false
-  /** Goes on with the run that was open in this conversation when its page was left. */
-  readonly #goOn: (record: ThreadRecord) => Promise<void>
-
+  /** Rejoins the run that was open in this conversation when its page was left. Resolves once it is known whether it is there. */
+  readonly #rejoin: (record: ThreadRecord) => Promise<void>
   readonly #timeout: number
 
   constructor(
@@ -27,9 +26,9 @@ export class Thread implements KeptThread {
     host: ThreadHost,
     persistence: ThreadStorage,
     limits: Limits,
-    goOn: (record: ThreadRecord) => Promise<void> = async () => {},
+    rejoin: (record: ThreadRecord) => Promise<void> = async () => {},
   ) {
-    this.#goOn = goOn
+    this.#rejoin = rejoin
     this.#timeout = limits.timeout
     this.#session = session
     this.#host = host
@@ -92,23 +91,23 @@ export class Thread implements KeptThread {
     if (!link) {
       this.#isAlone = true
       await this.#keeper.restore()
-      await this.#goOnAsLoaded()
+      await this.#rejoinLoaded()
       return undefined
     }
     this.#link = link
     this.#session.onStep = link.stepped
     this.#keeper.mayNotSave = () => !link.leads
     await link.ready
-    if (link.leads) await this.#goOnAsLoaded()
+    if (link.leads) await this.#rejoinLoaded()
     return link
   }
 
   /** A server that does not respond must not block the chat. */
-  async #goOnAsLoaded(): Promise<void> {
+  async #rejoinLoaded(): Promise<void> {
     const { loaded } = this.#keeper
     const known = new AbortController()
     const late = wait(Math.min(this.#timeout, longest), known.signal)
-    if (loaded) await Promise.race([this.#goOn(loaded), late])
+    if (loaded) await Promise.race([this.#rejoin(loaded), late])
     known.abort()
   }
 
@@ -126,7 +125,7 @@ export class Thread implements KeptThread {
         const record = readRecord(session.state)
         this.#keeper.takeOver()
         this.#host.takeOver(error)
-        void this.#goOn(record)
+        void this.#rejoin(record)
       },
     }
   }
