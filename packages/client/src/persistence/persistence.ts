@@ -8,8 +8,7 @@ import type {
   ThreadRecord,
   UIMessage,
 } from '@countersign/core'
-import type { Compat, Connection } from '../connections/connection.js'
-import type { BrokenRun } from '../run.js'
+import type { Compat, Connection, RunCursor } from '../connections/connection.js'
 import type { Tabs } from '../tabs/link.js'
 
 /**
@@ -130,6 +129,14 @@ export interface KeptSession {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** A run that may be open on the server. `isForeign`: another client opened it, and runs its client tools. */
+interface OpenRun {
+  readonly cursor: RunCursor
+  /** Default: the client's. */
+  readonly connection?: Connection
+  readonly isForeign?: boolean
+}
+
 /** What a stored thread needs from its client. */
 export interface ThreadHost {
   /** Whether no page shows it and nothing runs; `underWay` is the number of pending commands. */
@@ -141,7 +148,7 @@ export interface ThreadHost {
   /**
    * Reads a run that is open on the server from its first event, unless a run is open here. Resolves with whether there was such a run.
    */
-  rejoin(run: BrokenRun): Promise<boolean>
+  rejoin(run: OpenRun): Promise<boolean>
   /** Sends the next queued message, unless a run is open or the user stopped the chat. */
   sendQueued(): void
 }
