@@ -122,7 +122,7 @@ for (const conversation of ['new', 'known to the server'] as const)
     const before = shownOn(page)
     page.network.isUp = false
     await page.client.sendMessage('unsent')
-    await vi.waitUntil(() => page.local.texts.size > 0)
+    await vi.waitUntil(() => String([...page.local.texts.values()]).includes('connection-failed'))
     page.leave()
     const reloaded = openPage(server, { local: page.local })
     reloaded.network.isUp = false

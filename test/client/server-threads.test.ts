@@ -1,5 +1,6 @@
 import { ChatClient, type ToolCallPart } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
+import { handleChat } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
 import { calls, here, openPage, startServer, stop, words } from './threads-server.js'
 
@@ -546,6 +547,25 @@ test('a message to which the model has nothing to say has no error after a reloa
   expect(statusOf(second)).toBe('ready')
 })
 
+test('a message to which the model had nothing to say, and that it was asked about again without success, has an error after a reload', async () => {
+  const server = startServer(
+    () => [stop],
+    () => {
+      throw new Error('The provider is down.')
+    },
+  )
+  const first = openPage(server)
+  await first.client.sendMessage('Hello')
+  expect(await first.client.regenerate()).toMatchObject({ status: 'failed' })
+  const second = openPage(server)
+  await vi.waitUntil(() => statusOf(second) === 'error')
+  const looks = first.requests.length
+  await vi.waitUntil(() => first.requests.length > looks + 2)
+  expect(statusOf(first)).toBe('error')
+  await second.client.retry()
+  expect(shown(second).at(-1)).toEqual(['assistant', 'Well.'])
+})
+
 test('what was not sent is shown once a page has loaded whose first load failed', async () => {
   const server = startServer()
   const first = await leaveUnsent(server)
@@ -575,10 +595,52 @@ test('a message sent where the conversation could not be loaded loads it first, 
   expect(server.executed).toEqual(['ada'])
 })
 
+test('a message that is sent while the conversation is loading is shown at once, and is not lost by a reload', async () => {
+  const server = startServer()
+  const before = openPage(server)
+  await before.client.sendMessage('Hello')
+  before.leave()
+  const load = gate()
+  const slow = {
+    async handle(request: Request) {
+      if (request.method === 'GET') await load.opened
+      return server.handle(request)
+    },
+  }
+  const first = openPage(slow)
+  void first.client.sendMessage('And now?')
+  const queued = ({ client }: typeof first) =>
+    client
+      .getSnapshot()
+      .queue.flatMap(({ message }) => message.parts.map((part) => 'text' in part && part.text))
+  expect([shown(first), queued(first)]).toEqual([[], ['And now?']])
+  await vi.waitUntil(() => first.local.texts.size > 0)
+  first.leave()
+  const second = openPage(slow, { local: first.local })
+  const sent = second.client.sendMessage('And then?')
+  void second.client.sendMessage('Not this.')
+  const last = second.client.getSnapshot().queue.at(-1)?.id ?? ''
+  expect(second.client.cancelQueued(last)).toBe(true)
+  expect(queued(second)).toEqual(['And then?'])
+  load.open()
+  await sent
+  await vi.waitUntil(() => shown(second).length === 6 && statusOf(second) === 'ready')
+  expect(shown(second).map(([, text]) => text)).toEqual([
+    'Hello',
+    'Well.',
+    'And now?',
+    'Well.',
+    'And then?',
+    'Well.',
+  ])
+  await vi.waitUntil(() => second.local.texts.size === 0)
+  expect(second.errors).toEqual([])
+})
+
 test.each([
-  ['before its first word', undefined],
-  ['in the middle of its reply', 'Half of'],
-])('a new version that its user stopped %s has no error in any page that loads it', async (_, half) => {
+  ['before its first word', undefined, 'error'],
+  ['in the middle of its reply', 'Half of', 'ready'],
+])('a page whose user stops a new version %s shows no error for that', async (_, half, elsewhere) => {
   const server = startServer(
     () => [words('Well.'), stop],
     async function* () {
@@ -594,12 +656,42 @@ test.each([
   page.client.stop()
   const thread = () => server.agent.threads?.load({ owner: 'ada', threadId: 't' })
   await vi.waitUntil(async () => (await thread())?.run === undefined)
-  const looks = page.requests.length
-  await vi.waitUntil(() => page.requests.length > looks + 2)
+  const before = page.requests.length
+  await vi.waitUntil(() => page.requests.length > before + 2)
   const other = openPage(server)
   await vi.waitUntil(() => shown(other).at(-1)?.[1] === last)
-  expect([statusOf(page), statusOf(other)]).toEqual(['ready', 'ready'])
+  expect([statusOf(page), statusOf(other)]).toEqual(['ready', elsewhere])
 })
+
+test.each([
+  ['before its first word', undefined],
+  ['in the middle of its reply', 'Half of'],
+])(
+  'a reply whose page was closed %s, and not continued without it, is cut off for the next page',
+  async (_, half) => {
+    const server = startServer(async function* () {
+      if (half) yield words(half)
+      await new Promise(() => {})
+    })
+    // without `goOnFor`
+    const handle = (request: Request) =>
+      request.method === 'POST'
+        ? handleChat(server.agent, request, { context: { subject: 'ada' } })
+        : server.handle(request)
+    const page = openPage({ handle })
+    void page.client.sendMessage('Hello')
+    await vi.waitUntil(() => statusOf(page) === 'streaming' && shown(page).at(-1)?.[1] === (half ?? 'Hello'))
+    page.leave()
+    const next = openPage({ handle })
+    await vi.waitUntil(() => statusOf(next) === 'error')
+    expect(next.client.getSnapshot().error?.code).toBe('truncated-stream')
+    await next.client.retry()
+    expect(shown(next)).toEqual([
+      ['user', 'Hello'],
+      ['assistant', 'Well.'],
+    ])
+  },
+)
 
 const call = (id: string, to: string) => ({
   type: 'tool-call' as const,

@@ -1,6 +1,7 @@
 import {
   type AGUIEvent,
   CountersignError,
+  type FinishedRun,
   isCountersignError,
   type RunAgentInput,
   type RunEnd,
@@ -73,8 +74,6 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   readonly #onEnd: (run: Run, end: RunEnd) => void
   #resolve: (end: RunEnd) => void = () => {}
   #lastEventId: string | undefined
-  /** Part of the stream was read after it had been lost. */
-  #isRejoined: boolean
   #ended = false
   #grace: ReturnType<typeof setTimeout> | undefined
 
@@ -106,7 +105,6 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.#onStart = onStart
     this.#onEnd = onEnd
     this.#lastEventId = rejoin?.cursor.lastEventId
-    this.#isRejoined = rejoin !== undefined
     this.#reader =
       rejoin?.reader ??
       new StreamReader({
@@ -153,7 +151,6 @@ export class StreamRun<Tools extends ToolMap> implements Run {
         this.#lastEventId = id
       },
       onLost: (isLost) => {
-        this.#isRejoined = true
         if (!this.#ended) this.#session.dispatch({ type: 'connection-changed', isLost })
       },
     }
@@ -214,9 +211,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     // RUN_ERROR: the stream ended well, but the run did not.
     const { run } = this.#session.state
     if (run.phase === 'idle') return { type: 'success' }
-    // In a page that follows a run of a stored conversation, that is a stop of its user in another page.
-    const isOwn = this.isForeign === undefined && this.#isRejoined
-    const error = run.failure ?? (isOwn && run.finish?.outcome === 'cancelled' && stoppedThere())
+    const error = run.failure ?? (isCutShort(run.finish) && stoppedThere())
     return error ? { type: 'failed', error } : { type: 'success' }
   }
 
@@ -253,7 +248,11 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   }
 }
 
-/** The server stopped the run while nobody was reading it. */
+/** Stopped, and not by its user in another page. */
+function isCutShort(finish: FinishedRun | undefined): boolean {
+  return finish?.outcome === 'cancelled' && finish.reason !== 'aborted'
+}
+
 function stoppedThere(): CountersignError {
   return new CountersignError('truncated-stream', 'The server stopped the run.')
 }

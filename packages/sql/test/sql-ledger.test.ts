@@ -204,22 +204,27 @@ withServer(
     const pool = newPool()
     const prefix = newPrefix()
     await ensureSchema(fromPg(pool), { prefix })
-    let held: Promise<unknown> | undefined
+    let isHeld = false
+    let letGo = () => {}
+    const gate = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
     const slow: SqlConnection = {
       dialect: 'postgres',
       query: async (text, values) => {
         const rows = (await pool.query(text, [...values])).rows
-        if (held === undefined && isClaim(values.join(' ')))
-          held = new Promise((resolve) => setTimeout(resolve, 600))
-        await held
+        isHeld ||= isClaim(values.join(' '))
+        if (isHeld) await gate
         return rows
       },
     }
-    const ledger = sqlLedger(slow, { prefix, timeout: 200 })
-    await ledger.issue(record('a'))
+    await sqlLedger(fromPg(pool), { prefix }).issue(record('a'))
+    const ledger = sqlLedger(slow, { prefix, timeout: 2_000 })
     await expect(ledger.claim(record('a'), approve, 'h1', 60_000)).rejects.toMatchObject({
       code: 'ledger-unavailable',
     })
+    expect(isHeld).toBe(true)
+    letGo()
     const other = sqlLedger(fromPg(newPool()), { prefix })
     while ((await other.lookup(record('a')))?.state.phase !== 'issued')
       await new Promise((resolve) => setTimeout(resolve, 20))

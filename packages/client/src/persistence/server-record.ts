@@ -19,16 +19,17 @@ export interface ServerThread {
   readonly run: 'none' | 'open' | 'cut'
 }
 
-/** Reads what was loaded. `isRejoined`: its open run is. */
+/** Reads what was loaded. `isRejoined`: its open run is; `stoppedAt`: the last message when the user stopped a run in this page. */
 export function readServerThread(
   { messages, run }: Pick<LoadedThread, 'messages' | 'run'>,
   isRejoined: boolean,
+  stoppedAt: string | undefined,
 ): ServerThread {
   // An incomplete reply is marked. A user message that is last got no reply, unless it is marked as one to which the model said nothing.
   const last = messages.at(-1)
   const { cut } = getCountersignMetadata(last?.metadata)
   const hasMark = last?.role === 'user' ? cut !== false : cut === true
-  const isCut = run === undefined && hasMark
+  const isCut = run === undefined && hasMark && last?.id !== stoppedAt
   // A run that ended after it has stored nothing.
   const isWhole = last?.role === 'assistant' && !hasMark && !last.toolCalls?.length
   const ofRun = new Set(isCut && last?.role === 'assistant' ? [last.id] : run?.messageIds)

@@ -2,11 +2,14 @@ import {
   CountersignError,
   clientCalls,
   type Message,
+  type QueuedMessage,
   readMessages,
+  readRecord,
   type ThreadRecord,
   toAGUIMessages,
   type UIMessage,
 } from '@countersign/core'
+import { EarlyMessages } from './early-messages.js'
 import { LeftUnsent } from './left-unsent.js'
 import { OwnCalls } from './own-calls.js'
 import type { InitialThread, KeptSession, KeptThread, Persistence, ThreadHost } from './persistence.js'
@@ -54,6 +57,8 @@ export class ServerThread implements KeptThread {
   #lastRun: string | undefined
   /** The server may have more of the shown messages: a stream broke off, or an open run was not rejoined. */
   #isBehind = false
+  /** The last message when the user stopped the last run here: that it is incomplete is no news to them. */
+  #stoppedAt: string | undefined
   /** The last run that this page opened. */
   #ownRun: string | undefined
   /** The run that it opened before a reload; none once another page of the browser works, which may have taken that up. */
@@ -66,6 +71,9 @@ export class ServerThread implements KeptThread {
   readonly #replacement: Replacement
   readonly #removed: LeftUnsent
   readonly #calls: OwnCalls
+  readonly #early: EarlyMessages
+  /** Settles when the last of them is stored. */
+  #stored: Promise<void> = Promise.resolve()
   /** How often something was left in the storage for this page, and how much of that it has shown. */
   #left = 0
   #leftShown = 0
@@ -101,12 +109,16 @@ export class ServerThread implements KeptThread {
     this.#replacement = new Replacement(session.state, shared.replaced)
     this.#removed = new LeftUnsent(session)
     this.#calls = new OwnCalls()
+    this.#early = new EarlyMessages(session)
     session.onStep = (step) => {
       this.#removed.follow(step)
       this.#calls.follow(step, this.#isOwnRun)
       // What the server has may differ from what is shown, such as how a call has ended. A run that has ended may be on another version.
       const isOver = step.type === 'run-rejoined' && step.runId !== this.#loaded?.run?.runId
       if (step.type === 'MESSAGES_SNAPSHOT' || isOver) this.#isBehind = true
+      if (step.type === 'run-opened' || step.type === 'run-rejoined') this.#stoppedAt = undefined
+      const isStopped = step.type === 'run-closed' && step.end.type === 'aborted' && this.#isOwnRun
+      if (isStopped) this.#stoppedAt = session.state.order.at(-1)?.id
       if (this.#replacement.follow(step)) this.#isNewVersion = true
     }
     this.#pollEvery = pollEvery
@@ -114,9 +126,11 @@ export class ServerThread implements KeptThread {
     const storage = {
       merges: true,
       load: () => this.#load(),
-      save: (threadId: string, { openRun, openRunFrom: _, ...record }: ThreadRecord) =>
+      save: async (threadId: string, { openRun, openRunFrom: _, ...record }: ThreadRecord) => {
+        await this.#stored.catch(() => {})
         // A run that is only followed belongs to another page, also after a reload of this one.
-        this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#removed),
+        await this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#removed)
+      },
       restored: () => {
         this.#isLoaded = true
         this.#shown = this.#loaded
@@ -135,9 +149,23 @@ export class ServerThread implements KeptThread {
   }
 
   perform(name: string, value: unknown, here: () => unknown): unknown {
-    const perform = () => this.#thread.perform(name, value, here)
-    // A message cancels the requests that its user can see. Those of a conversation that was not shown yet are still to be answered.
-    return name === 'send' && this.#lacksLoad ? this.#thread.reload().then(perform) : perform()
+    if (name === 'cancelQueued' && this.#early.cancel(value)) return this.#keepEarly()
+    if (name !== 'send' || this.#isLoaded || this.#isNew) return this.#thread.perform(name, value, here)
+    const item = value as QueuedMessage
+    if (item.replaces !== undefined) return this.#thread.perform(name, value, here)
+    this.#early.add(item)
+    this.#keepEarly()
+    return this.#thread.perform(name, value, async () => {
+      // A message cancels the requests that its user can see. Those of a conversation that was not shown yet are still to be answered.
+      if (this.#lacksLoad) await this.#thread.reload()
+      return this.#early.send(item, here)
+    })
+  }
+
+  /** A page that is closed before it has loaded leaves its messages to the next one. */
+  #keepEarly(): void {
+    const save = () => this.#unsent.save(this.threadId, readRecord(this.#session.state), this.#removed)
+    this.#stored = this.#stored.then(save, save)
   }
 
   enter(): Promise<unknown> {
@@ -282,11 +310,11 @@ export class ServerThread implements KeptThread {
       return undefined
     }
     const isRejoined = this.#openRun !== undefined
-    const thread = readServerThread(loaded ?? { messages: [] }, isRejoined)
+    const thread = readServerThread(loaded ?? { messages: [] }, isRejoined, this.#stoppedAt)
     const known = new Set(thread.messages.map(({ id }) => id))
     const isLater = ({ id, role }: UIMessage) => isRejoined && role !== 'user' && !known.has(id)
     this.#unsent.postpone(unsent?.messages.filter(isLater) ?? [])
-    return withUnsent(thread, unsent, (message) => this.#session.warn(message))
+    return this.#early.withQueue(withUnsent(thread, unsent, (message) => this.#session.warn(message)))
   }
 
   /** The run that is open on the server and can be rejoined here. */
@@ -314,10 +342,13 @@ export class ServerThread implements KeptThread {
   }
 
   async #fetch(since?: number): Promise<LoadedThread | undefined> {
-    const { threadId, headers, options } = this.#session
-    // A new conversation, in which nothing was said yet.
-    if (options.threadId === undefined && this.#lastRun === undefined) return undefined
-    return this.#route.load(threadId, headers, since)
+    const { threadId, headers } = this.#session
+    return this.#isNew ? undefined : this.#route.load(threadId, headers, since)
+  }
+
+  /** Nothing was said in it yet. */
+  get #isNew(): boolean {
+    return this.#session.options.threadId === undefined && this.#lastRun === undefined
   }
 
   /** Looks regularly, and when the user returns, whether something has changed elsewhere. Returns a function that ends it. */

@@ -43,9 +43,9 @@ export class Unsent {
     this.#found = without(this.#found, this.#later)
   }
 
-  /** The entries that were taken are shown now, so they belong to this page. */
+  /** The entries that were taken are shown now, so they belong to this page, like what it has stored while they were read. */
   shown(): void {
-    this.#own = this.#found
+    this.#own = together(this.#own, this.#found)
   }
 
   /** `left`: messages that were never sent and are no longer shown. */

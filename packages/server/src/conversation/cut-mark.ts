@@ -9,7 +9,12 @@ export function isCutOff(message: Message | undefined): boolean {
   return getCountersignMetadata(message?.metadata).cut === true
 }
 
-/** `isCut: false`, on a user message: the model finished, or the user stopped it, before it said anything. Otherwise, a user message that is last got no reply. */
+/** Whether the model finished without saying anything to this user message. Any other user message that is last got no reply. */
+export function isUnanswered(message: Message | undefined): boolean {
+  return message?.role === 'user' && getCountersignMetadata(message.metadata).cut === false
+}
+
+/** `isCut: false`, on a user message: see `isUnanswered`. */
 export function marked(stored: StoredMessage, isCut: boolean): StoredMessage {
   const message: Message = JSON.parse(stored.message)
   const countersign = { ...getCountersignMetadata(message.metadata), cut: isCut }
@@ -21,7 +26,7 @@ export function marked(stored: StoredMessage, isCut: boolean): StoredMessage {
 
 /** The message as it is without the mark. */
 export function withoutMark(message: Message): Message {
-  if (!isCutOff(message)) return message
+  if (!isCutOff(message) && !isUnanswered(message)) return message
   const { countersign: _, ...others } = message.metadata ?? {}
   const { cut: __, ...own } = getCountersignMetadata(message.metadata)
   const metadata = Object.keys(own).length > 0 ? { ...message.metadata, countersign: own } : others

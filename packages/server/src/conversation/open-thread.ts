@@ -15,7 +15,7 @@ import type { KnownMessage, KnownThread, KnownThreads } from '../threads/known-t
 import type { ThreadKey } from '../threads/thread-store.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { branchOf, type CloseCalls, chain, headOf, leaveBranch } from './branch.js'
-import { isCutOff } from './cut-mark.js'
+import { isCutOff, isUnanswered, withoutMark } from './cut-mark.js'
 import { totalUsage } from './load-thread.js'
 import { Recorder } from './recorder.js'
 import { gapOf, mergeHistory, titleOf, uploadedHistory } from './request-history.js'
@@ -102,8 +102,8 @@ export async function openThread(
     const isUpload = page.isUpload && thread === undefined && settings.acceptUploads
     if (!isUpload) checkKnown(page.after, thread, settings.acceptUploads)
     const known = thread?.byId ?? new Map<string, KnownMessage>()
-    const asked = new Set(given.map(({ id }) => id))
-    const newId = newIds(settings.generateId, (id) => known.has(id) || asked.has(id))
+    const givenIds = new Set(given.map(({ id }) => id))
+    const newId = newIds(settings.generateId, (id) => known.has(id) || givenIds.has(id))
     const stored = thread === undefined ? [] : continuedBranch(thread, shown, page, given, resume)
     // Stopped while it waited: its page may have gone on with another version, which is to stay.
     if (isCountersignError(stop.reason) && stored.at(-1)?.id !== shown.at(-1)?.id) throw stop.reason
@@ -115,10 +115,16 @@ export async function openThread(
     const gap = gapOf(history, given, page.last)
     // The answer is asked for anew; the other one stays stored, on a branch of its own.
     const left = merged.length > history.length ? 0 : gap.unseen
-    const messages = left > 0 ? merged.slice(0, -left) : merged
+    const asked = left > 0 ? merged.slice(0, -left) : merged
     const kept = stored.slice(0, stored.length - left)
     const closed = await leaveBranch(shown, kept, closeCalls, newId)
-    const added = chain(messages.slice(kept.length), kept.at(-1)?.id ?? null)
+    // The model is asked again about a message to which it said nothing: until this run has finished, that has no reply.
+    const isAgain = abandoned === undefined && isUnanswered(asked.at(-1))
+    const messages = isAgain
+      ? asked.map((message, at) => (at < asked.length - 1 ? message : withoutMark(message)))
+      : asked
+    const from = isAgain ? asked.length - 1 : kept.length
+    const added = chain(messages.slice(from), messages[from - 1]?.id ?? null)
     const head = (added.at(-1) ?? kept.at(-1))?.id ?? null
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
     // Unless it begins at the head, it stores at least where it begins: recovery needs to know. An answer that is asked for anew stays on the
@@ -134,7 +140,7 @@ export async function openThread(
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
     const isRecovery = abandoned !== undefined
     const recorder = new Recorder(settings, writer, { messages, isRecovery, usedBefore })
-    const hasNews = added.length > 0 || page.regenerate !== undefined
+    const hasNews = messages.length > kept.length || page.regenerate !== undefined
     return {
       messages,
       hasNews,

@@ -1,5 +1,6 @@
 import type { AGUIEvent, Message, TokenUsage } from '@countersign/core'
 import type { AgentSettings } from '../scope/settings.js'
+import { endingOf, type RunEnding } from './ending.js'
 import { RecordedBranch } from './recorded-branch.js'
 import { isFull, isLost, type ThreadWriter } from './thread-writer.js'
 
@@ -18,8 +19,7 @@ interface Found {
 
 export class Recorder {
   readonly #branch: RecordedBranch
-  #hasFailed = false
-  #hasFinished = false
+  #ending: RunEnding | undefined
   readonly #lost = new AbortController()
   readonly #renewal: ReturnType<typeof setInterval>
   #saving: Promise<void> = Promise.resolve()
@@ -45,8 +45,7 @@ export class Recorder {
 
   take(event: AGUIEvent): Promise<void> | undefined {
     if (this.#closed) return undefined
-    this.#hasFailed ||= event.type === 'RUN_ERROR' && event.code !== 'aborted'
-    this.#hasFinished ||= event.type === 'RUN_FINISHED' && event.metadata?.finishReason !== 'max_steps'
+    this.#ending ??= endingOf(event)
     this.#branch.dispatch(event)
     if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT')
       return this.#save().then(() => this.lost.throwIfAborted())
@@ -94,11 +93,11 @@ export class Recorder {
 
   async #store(release: boolean, withoutParts = false): Promise<void> {
     if (this.lost.aborted) return
-    const isUnfinished = !release || this.found.isRecovery || this.#hasFailed
+    const isUnfinished = !release || this.found.isRecovery || this.#ending === 'failed'
     const { messages, head, commit } = this.#branch.change({
       withoutParts,
       isUnfinished,
-      hasFinished: release && this.#hasFinished,
+      hasFinished: release && this.#ending === 'finished',
     })
     const isChanged = messages.length > 0
     if (!isChanged && !release) return

@@ -48,8 +48,11 @@ function takeStop(key: string): boolean {
   return isKept
 }
 
-/** Stops a run `goOnFor` milliseconds after its last reader has gone. `join` returns the function that reports a reader gone. */
-export function runReaders(key: string, goOnFor: number, stop: () => void) {
+/**
+ * Calls `leave` `goOnFor` milliseconds after the last reader of a run has gone, and `stop` if its user stops it. `join` returns the function
+ * that reports a reader gone.
+ */
+export function runReaders(key: string, goOnFor: number, stop: () => void, leave = stop) {
   const here = new Set<object>()
   let timer: ReturnType<typeof setTimeout> | undefined
   const readers = {
@@ -59,8 +62,8 @@ export function runReaders(key: string, goOnFor: number, stop: () => void) {
       clearTimeout(timer)
       return () => {
         if (!here.delete(reader) || here.size > 0) return
-        if (goOnFor <= 0) stop()
-        else timer = setTimeout(stop, goOnFor)
+        if (goOnFor <= 0) leave()
+        else timer = setTimeout(leave, goOnFor)
       }
     },
     stop,

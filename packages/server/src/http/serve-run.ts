@@ -1,5 +1,6 @@
 import type { RunAgentInput } from '@countersign/core'
 import { type AnswerQueue, answerQueue, putAll } from '../channel/answer-queue.js'
+import { stoppedByUser } from '../conversation/ending.js'
 import type { OpenThread } from '../conversation/open-thread.js'
 import { sleep } from '../encoding/signals.js'
 import type { Agent } from '../run/agent.js'
@@ -53,7 +54,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   // Nobody can rejoin a run that belongs to one socket.
   const kept = holder?.kind === 'subject'
   const stopping = new AbortController()
-  const stop = () => stopping.abort()
+  const stop = () => stopping.abort(stoppedByUser)
+  const leave = () => stopping.abort()
   if (stopped?.aborted) stop()
   stopped?.addEventListener('abort', stop)
   let end = () => {}
@@ -69,8 +71,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   let began = false
   const write = async ({ emit, gone }: Outlet<readonly LoggedEvent[]>) => {
     began = true
-    const readers = kept && key !== undefined ? runReaders(key, goOnFor, stop) : undefined
-    gone.addEventListener('abort', readers?.join() ?? stop)
+    const readers = kept && key !== undefined ? runReaders(key, goOnFor, stop, leave) : undefined
+    gone.addEventListener('abort', readers?.join() ?? leave)
     const close = answers && key !== undefined ? await openToAnswers(agent, key, answers) : undefined
     // No answer could reach the run: it ends with its approval requests, and the answers come with a later request.
     const told = answers && close === undefined ? agent.run(input, known) : run

@@ -61,7 +61,7 @@ export function runFinished(last: AGUIEvent, duration: number): RunFinished {
   }
   const { code, usage = [] }: Partial<Extract<AGUIEvent, { type: 'RUN_ERROR' }>> =
     last.type === 'RUN_ERROR' ? last : {}
-  return code === 'aborted'
+  return code === 'aborted' || code === 'disconnected'
     ? { ...end, outcome: 'cancelled', finishReason: code, usage }
     : { ...end, outcome: 'error', code, usage }
 }

@@ -18,6 +18,7 @@ import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
 import { readHistory, withEdits } from '../answers/records.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
+import { stoppedByUser } from '../conversation/ending.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { overruled } from '../conversation/request-history.js'
 import { isRemoval } from '../conversation/thread-writer.js'
@@ -135,7 +136,8 @@ export async function driveRun(
   // Each hook is left in a way of its own; one whose caller has none ends the run as the stop does.
   const stopped = (error: unknown): AGUIEvent => {
     if (!isLeft(error) || stop === undefined) throw error
-    return stoppedEvent({ isV1Peer: speaksModern(input), threadId, runId, usage, stop })
+    const isV1Peer = speaksModern(input)
+    return stoppedEvent({ isV1Peer, threadId, runId, usage, stop, callerSignal: options.signal })
   }
   try {
     // The thread is released before the client learns of the end: its next request must find it free.
@@ -376,7 +378,8 @@ function outcomeOf(scope: RunScope, { asked, clientCalls }: Ending): RunFinished
 }
 
 /**
- * A run that its user stopped is not an error, but a 0.x peer has no other term for it.
+ * A run that its user stopped is not an error, but a 0.x peer has no other term for it. `disconnected`: nobody reads it any more, and it may not
+ * go on so.
  *
  * @throws the reason, if the server has stopped the run.
  */
@@ -386,17 +389,19 @@ function stoppedEvent({
   runId,
   usage,
   stop,
-}: Pick<RunScope, 'isV1Peer' | 'threadId' | 'runId' | 'usage' | 'stop'>): AGUIEvent {
+  callerSignal,
+}: Pick<RunScope, 'isV1Peer' | 'threadId' | 'runId' | 'usage' | 'stop' | 'callerSignal'>): AGUIEvent {
   if (isCountersignError(stop.reason)) throw stop.reason
-  if (!isV1Peer)
-    return { type: 'RUN_ERROR', message: 'The run was stopped.', code: 'aborted', ...usageField(usage) }
+  const isByUser = stop.reason === stoppedByUser || stop.reason === callerSignal?.reason
+  const code = isByUser ? 'aborted' : 'disconnected'
+  if (!isV1Peer) return { type: 'RUN_ERROR', message: 'The run was stopped.', code, ...usageField(usage) }
   return {
     type: 'RUN_FINISHED',
     threadId,
     runId,
     outcome: { type: 'cancelled' },
     ...usageField(usage),
-    metadata: { finishReason: 'aborted' },
+    metadata: { finishReason: code },
   }
 }
 

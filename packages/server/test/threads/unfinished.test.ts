@@ -9,6 +9,7 @@ import {
   memoryRunLog,
   memoryThreads,
   type ThreadStore,
+  threadResponse,
   tool,
 } from '@countersign/server'
 import * as fc from 'fast-check'
@@ -21,10 +22,12 @@ const methods = ['append', 'hold', 'release'] as const
 
 const plan = fc.record({
   steps: fc.array(fc.constantFrom('text', 'thought', 'call', 'search', 'save'), {
-    minLength: 1,
     maxLength: 8,
   }),
-  ending: fc.constantFrom('well', 'failing', 'dying'),
+  /** `left`: its page is closed, and the run does not go on without it. `stopped`: by its user. */
+  ending: fc.constantFrom('well', 'failing', 'dying', 'left', 'stopped'),
+  /** The model says one more word before its ending. One that ends well always does. */
+  saysEnd: fc.boolean(),
   /** The call of the store that fails, once, before or after it has done its work. */
   fault: fc.option(fc.record({ method: fc.constantFrom(...methods), at: fc.nat(5), isDone: fc.boolean() }), {
     freq: 2,
@@ -44,7 +47,10 @@ test('a reply that is not complete never looks complete, and a complete one neve
       vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] })
       const { said, stored, failures } = await play(given)
       vi.useRealTimers()
-      const isWhole = given.ending === 'well' && stored.text === said && said.endsWith('end')
+      // A reply that its user stopped is as complete as they want it, unless there is none.
+      const hasReply = said !== 'Go' || given.steps.includes('search')
+      const isOver = given.ending === 'well' || (given.ending === 'stopped' && hasReply)
+      const isWhole = isOver && stored.text === said && (given.ending === 'stopped' || said.endsWith('end'))
       counts[isWhole ? 'whole' : 'cut']++
       counts.faults += failures
       // Without a message, the request was refused as a whole. A run whose store failed may have said all, and not know that it was stored.
@@ -61,14 +67,14 @@ test('a reply that is not complete never looks complete, and a complete one neve
 let runs = 0
 
 /** One run, and what a page shows that loads its conversation afterwards. */
-async function play({ steps, ending, fault, hasLog, isRecovered }: Plan) {
+async function play({ steps, ending, saysEnd, fault, hasLog, isRecovered }: Plan) {
   const user = `ann ${++runs}`
   let ahead = 0
   const threads = memoryThreads({ now: () => Date.now() + ahead })
   const never = new Promise<never>(() => {})
-  let die = () => {}
-  const dead = new Promise<undefined>((resolve) => {
-    die = () => resolve(undefined)
+  let end = () => {}
+  const ended = new Promise<undefined>((resolve) => {
+    end = () => resolve(undefined)
   })
   const seen = { isDead: false, failures: 0, said: 'Go' }
   const calls = { append: 0, hold: 0, release: 0 }
@@ -110,12 +116,14 @@ async function play({ steps, ending, fault, hasLog, isRecovered }: Plan) {
         }
       }
     }
-    seen.said += 'end'
-    yield { type: 'text-delta', delta: 'end' }
+    if (saysEnd || ending === 'well') {
+      seen.said += 'end'
+      yield { type: 'text-delta', delta: 'end' }
+    }
     if (ending === 'failing') throw new Error('The model is down.')
-    if (ending === 'dying') {
-      seen.isDead = true
-      die()
+    if (ending !== 'well') {
+      seen.isDead = ending === 'dying'
+      end()
       await never
     }
     yield { type: 'finish', reason: 'stop' }
@@ -131,11 +139,20 @@ async function play({ steps, ending, fault, hasLog, isRecovered }: Plan) {
   const body = { threadId: 't', runId: `r${runs}`, messages, tools: [], context: [], protocolVersion: '1.0' }
   const headers = { 'content-type': 'application/json' }
   const request = new Request('http://x/', { method: 'POST', headers, body: JSON.stringify(body) })
-  const response = await handleChat(make({ ...store, id: 'failing' }), request, {
-    context: { subject: user },
-  })
+  const context = { subject: user }
+  const agent = make({ ...store, id: 'failing' })
+  const response = await handleChat(agent, request, { context })
   const reader = response.body?.getReader()
-  for (let isOver = false; !isOver; ) isOver = (await Promise.race([reader?.read(), dead]))?.done ?? true
+  for (let isOver = false; !isOver; ) isOver = (await Promise.race([reader?.read(), ended]))?.done ?? true
+  if (ending === 'stopped') {
+    const url = `http://x/?threadId=t&runId=${body.runId}`
+    await threadResponse(agent, new Request(url, { method: 'DELETE' }), { context })
+  }
+  if (ending === 'stopped' || ending === 'left') {
+    await reader?.cancel()
+    await vi.advanceTimersByTimeAsync(100)
+    await agent.drain()
+  }
   ahead = 60_000
   if (isRecovered) await make(threads).recover()
   const shown = (await loadThread({ threads }, { subject: user, threadId: 't' }))?.messages ?? []
@@ -149,9 +166,13 @@ async function play({ steps, ending, fault, hasLog, isRecovered }: Plan) {
         : '',
   )
   const last = kept.find(({ id }) => id === head)
-  const isMarked = head === 'u1' || last?.message.includes('"cut":true') === true
+  const isMarked =
+    head === 'u1' ? !last?.message.includes('"cut":false') : last?.message.includes('"cut":true')
   return {
     ...seen,
-    stored: { text: shown.length === 0 ? undefined : text.join(''), isCut: run?.lapsed === true || isMarked },
+    stored: {
+      text: shown.length === 0 ? undefined : text.join(''),
+      isCut: run?.lapsed === true || isMarked === true,
+    },
   }
 }

@@ -1,0 +1,47 @@
+import type { QueuedMessage, ThreadRecord } from '@countersign/core'
+import type { SendResult } from '../results.js'
+import type { KeptSession } from './persistence.js'
+
+/** Messages that are sent while the conversation is loading. Each is shown in the queue at once, and leaves it to be sent. */
+export class EarlyMessages {
+  readonly #session: Pick<KeptSession, 'state' | 'dispatch'>
+  readonly #waiting = new Set<string>()
+  /** A record that was stored before must not bring them back. */
+  readonly #cancelled = new Set<string>()
+
+  constructor(session: Pick<KeptSession, 'state' | 'dispatch'>) {
+    this.#session = session
+  }
+
+  add(item: QueuedMessage): void {
+    this.#waiting.add(item.id)
+    this.#session.dispatch({ type: 'queue', item })
+  }
+
+  /** Takes a message back; returns whether it was waiting. */
+  cancel(id: unknown): boolean {
+    const isWaiting = this.#leave(String(id))
+    if (isWaiting) this.#cancelled.add(String(id))
+    return isWaiting
+  }
+
+  /** Sends a message, now that the conversation is loaded or could not be. */
+  send({ id }: QueuedMessage, send: () => unknown): unknown {
+    const cancelled: SendResult = { status: 'queued', id }
+    return this.#leave(id) ? send() : cancelled
+  }
+
+  #leave(id: string): boolean {
+    const isWaiting = this.#waiting.delete(id)
+    if (isWaiting) this.#session.dispatch({ type: 'unqueue', id })
+    return isWaiting
+  }
+
+  /** A record to be shown, with what was queued here since it was read. Without what leaves the queue now. */
+  withQueue(record: ThreadRecord): ThreadRecord {
+    const known = new Set([...record.queue, ...record.messages].map(({ id }) => id))
+    const since = this.#session.state.queue.filter(({ id }) => !known.has(id))
+    const stays = ({ id }: QueuedMessage) => !this.#waiting.has(id) && !this.#cancelled.has(id)
+    return { ...record, queue: [...record.queue, ...since].filter(stays) }
+  }
+}
