@@ -13,6 +13,7 @@ import {
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { FakeBrowser, memoryPersistence } from './fake-browser.js'
+import { FakeLocks } from './fake-locks.js'
 import { saidBy } from './open-chat.js'
 import { calls, here, stop, words } from './threads-server.js'
 
@@ -75,24 +76,34 @@ function openPage(server: Server, stored = memoryPersistence(), rejoin = true) {
     const signals = [gone.signal, init?.signal].filter((signal) => signal !== undefined && signal !== null)
     return server.handle(new Request(url, { ...init, signal: AbortSignal.any(signals) }))
   }
-  const client = new ChatClient({
-    connection: fetchServerSentEvents('http://server.test/chat', { rejoin, fetch }),
-    threadId: 't',
-    tools: [here.client(() => 0)],
-    notify: 'sync',
-    persistence: persistent(
-      {
-        load: (threadId) => stored.load(threadId),
-        save: (threadId, record) => (gone.signal.aborted ? never : stored.save(threadId, record)),
-        remove: (threadId) => stored.remove(threadId),
-      },
-      { saveEvery: 1 },
-    ),
-    onError: () => {},
-  })
-  const leave = () => gone.abort()
+  // Pages with the same storage are pages of one browser.
+  const locks = new FakeLocks(stored)
+  const ranHere: string[] = []
+  const client = locks.during(
+    () =>
+      new ChatClient({
+        connection: fetchServerSentEvents('http://server.test/chat', { rejoin, fetch }),
+        threadId: 't',
+        tools: [here.client(() => ranHere.push('here'))],
+        notify: 'sync',
+        persistence: persistent(
+          {
+            load: (threadId) => stored.load(threadId),
+            save: (threadId, record) => (gone.signal.aborted ? never : stored.save(threadId, record)),
+            remove: (threadId) => stored.remove(threadId),
+          },
+          { saveEvery: 1 },
+        ),
+        onError: () => {},
+      }),
+  )
+  client.attach()
+  const leave = () => {
+    gone.abort()
+    locks.leave()
+  }
   onTestFinished(leave)
-  return { client, stored, leave }
+  return { client, stored, ranHere, leave }
 }
 
 /** What docs/streaming.md does when a page has loaded. */
@@ -184,6 +195,36 @@ test('a run that is gone is not asked for anew by itself: its text stays with th
   expect(await other.client.sendMessage('And?', { until: 'turn' })).toEqual({ status: 'sent' })
   expect(server.asked()).toBe(3)
   expect(saidBy(other.client)).toBe('Half Once more.')
+})
+
+test('a page that is opened while another has the run open follows it, and leaves its client tools to that one', async () => {
+  const server = serve(60_000, [words('One, '), 'wait', ...calls('here', { x: 1 })], [words('two.'), stop])
+  const first = openPage(server)
+  void first.client.sendMessage('go')
+  await isStored(first.stored, 'One, ')
+  const second = openPage(server, first.stored)
+  await load(second)
+  expect(second.client.getSnapshot().isLoading).toBe(true)
+  await server.go()
+  await vi.waitFor(() => expect(saidBy(first.client)).toBe('One,  two.'))
+  await vi.waitFor(() => expect(second.client.getSnapshot().isLoading).toBe(false))
+  expect([first.ranHere, second.ranHere]).toEqual([['here'], []])
+  expect(server.asked()).toBe(2)
+  expect(stateOf(second.client)).toEqual(['here input-complete'])
+})
+
+test('a reload while a client tool was called: it runs once, in the page that has rejoined the run', async () => {
+  const server = serve(60_000, [words('One, '), 'wait', ...calls('here', { x: 1 })], [words('two.'), stop])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'One, ')
+  before.leave()
+  const page = openPage(server, before.stored)
+  await load(page)
+  await server.go()
+  await vi.waitFor(() => expect(saidBy(page.client)).toBe('One,  two.'))
+  expect(page.ranHere).toEqual(['here'])
+  expect(server.asked()).toBe(2)
 })
 
 test('an answer whose request has never arrived goes out once it is known that there is no such run', async () => {

@@ -1,7 +1,8 @@
-import { readMirror, readRecord, type ThreadRecord } from '@countersign/core'
+import { readMirror, readRecord } from '@countersign/core'
 import { wait } from '../connections/wait.js'
 import type { TabHost, TabLink } from '../tabs/link.js'
 import { Keeper, longest } from './keeper.js'
+import type { LeftRuns } from './left-runs.js'
 import type { KeptSession, KeptThread, Limits, ThreadHost, ThreadStorage } from './persistence.js'
 
 /** One client's conversation, stored in a {@link Persistence} and shared with other tabs, if there are any. */
@@ -17,8 +18,7 @@ export class Thread implements KeptThread {
   #link: TabLink | undefined
   /** The platform cannot share it between tabs. */
   #isAlone = false
-  /** Rejoins the run that was open in this conversation when its page was left. Resolves once it is known whether it is there. */
-  readonly #rejoin: (record: ThreadRecord) => Promise<void>
+  readonly #left: LeftRuns | undefined
   readonly #timeout: number
 
   constructor(
@@ -26,9 +26,9 @@ export class Thread implements KeptThread {
     host: ThreadHost,
     persistence: ThreadStorage,
     limits: Limits,
-    rejoin: (record: ThreadRecord) => Promise<void> = async () => {},
+    left?: LeftRuns,
   ) {
-    this.#rejoin = rejoin
+    this.#left = left
     this.#timeout = limits.timeout
     this.#session = session
     this.#host = host
@@ -51,6 +51,7 @@ export class Thread implements KeptThread {
   }
 
   keep(): Promise<boolean> {
+    this.#left?.update()
     return this.#keeper.keep()
   }
 
@@ -107,7 +108,7 @@ export class Thread implements KeptThread {
     const { loaded } = this.#keeper
     const known = new AbortController()
     const late = wait(Math.min(this.#timeout, longest), known.signal)
-    if (loaded) await Promise.race([this.#rejoin(loaded), late])
+    if (loaded) await Promise.race([this.#left?.rejoin(loaded), late])
     known.abort()
   }
 
@@ -125,7 +126,7 @@ export class Thread implements KeptThread {
         const record = readRecord(session.state)
         this.#keeper.takeOver()
         this.#host.takeOver(error)
-        void this.#rejoin(record)
+        void this.#left?.rejoin(record)
       },
     }
   }
@@ -137,6 +138,7 @@ export class Thread implements KeptThread {
   leaveIfUnused(): void {
     if (!this.#isUnused) return
     const link = this.#link
+    this.#left?.update()
     void this.#keeper.flush().then((saved) => {
       if (!link || this.#link !== link || !this.#isUnused) return
       this.#link = undefined
