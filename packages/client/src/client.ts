@@ -311,7 +311,10 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   setOptions = (options: Partial<Omit<ChatClientOptions<Tools>, FixedOption>>): void =>
     this.#session.setOptions(options)
 
-  /** Loads the stored conversation, once; `attach` and every command do so automatically. Never rejects. */
+  /**
+   * Loads the stored conversation, once; `attach` and every command do so automatically. A run that was open when its page was left is
+   * rejoined, if the connection can. Resolves once it is known whether it goes on. Never rejects.
+   */
   restore = async (): Promise<void> => {
     await this.#kept?.enter()
   }
