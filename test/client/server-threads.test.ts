@@ -595,6 +595,29 @@ test('a message sent where the conversation could not be loaded loads it first, 
   expect(server.executed).toEqual(['ada'])
 })
 
+test('what stop() holds is still held after a reload, and sent by retry()', async () => {
+  const server = startServer(async function* () {
+    yield words('Well, ')
+    await new Promise(() => {})
+  })
+  const first = openPage(server)
+  void first.client.sendMessage('Hello')
+  await vi.waitUntil(() => shown(first).length === 2)
+  await first.client.sendMessage('And now?')
+  first.client.stop()
+  await vi.waitUntil(() => String([...first.local.texts.values()]).includes('"isHeld":true'))
+  first.leave()
+  const second = openPage(server, { local: first.local })
+  const queued = () => second.client.getSnapshot().queue.length
+  await vi.waitUntil(() => queued() === 1)
+  const before = second.requests.length
+  await vi.waitUntil(() => second.requests.length > before + 3)
+  expect([queued(), second.requests.filter(({ method }) => method === 'POST')]).toEqual([1, []])
+  await second.client.retry()
+  await vi.waitUntil(() => shown(second).at(-1)?.[1] === 'Well.')
+  expect(queued()).toBe(0)
+})
+
 test('a message that is sent while the conversation is loading is shown at once, and is not lost by a reload', async () => {
   const server = startServer()
   const before = openPage(server)

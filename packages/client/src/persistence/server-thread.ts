@@ -1,4 +1,5 @@
 import {
+  awaitedRequests,
   CountersignError,
   clientCalls,
   type Message,
@@ -129,7 +130,8 @@ export class ServerThread implements KeptThread {
       save: async (threadId: string, { openRun, openRunFrom: _, ...record }: ThreadRecord) => {
         await this.#stored.catch(() => {})
         // A run that is only followed belongs to another page, also after a reload of this one.
-        await this.#unsent.save(threadId, { ...record, ...(this.#isOwnRun && { openRun }) }, this.#removed)
+        const own = { ...record, isHeld: this.#isHeld, ...(this.#isOwnRun && { openRun }) }
+        await this.#unsent.save(threadId, own, this.#removed)
       },
       restored: () => {
         this.#isLoaded = true
@@ -252,6 +254,12 @@ export class ServerThread implements KeptThread {
     return runId === this.#ownRun || runId === this.#formerRun
   }
 
+  /** Nothing is under way, and still the queue is not sent. */
+  get #isHeld(): boolean {
+    const { state } = this.#session
+    return state.queue.length > 0 && this.#isLoaded && !this.#isBusy && awaitedRequests(state).length === 0
+  }
+
   /** A run or a client tool of this page is under way, or a message waits to be sent. */
   get #isWorking(): boolean {
     const { executing, queue } = this.#session.state
@@ -327,8 +335,8 @@ export class ServerThread implements KeptThread {
 
   async #rejoin(): Promise<void> {
     const runId = this.#openRun
-    // What was queued while a run was open need not wait any longer.
-    if (runId === undefined) return this.#host.sendQueued()
+    // What was queued while a run was open need not wait any longer, unless the user stopped that.
+    if (runId === undefined) return this.#unsent.found.isHeld ? undefined : this.#host.sendQueued()
     this.#lastRun = runId
     const cursor = { threadId: this.threadId, runId }
     if (!(await this.#host.rejoin({ cursor, isForeign: !this.#isOwn(runId) }))) {

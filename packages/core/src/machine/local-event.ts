@@ -85,6 +85,8 @@ export interface ThreadRecord {
   /** Questions that concern no tool call, and their answers. */
   readonly interrupts: readonly Omit<InterruptDraft, 'kind'>[]
   readonly queue: readonly QueuedMessage[]
+  /** `stop()` holds the queue. Only in what is kept of a server's conversation. */
+  readonly isHeld?: boolean
   /** What the last run said when it ended well: calls it left to the client may still be run. */
   readonly run?: FinishedRun
   /** Where the messages of the last run begin, where it failed or was still open when the record was stored. */
