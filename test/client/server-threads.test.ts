@@ -123,6 +123,31 @@ test('T12 stop() after a reload stops the run on the server, and it does not com
   expect(await second.client.sendMessage('Again')).toEqual({ status: 'sent' })
 })
 
+test('T12 a stop is not an error in the other page that follows the reply', async () => {
+  const more = gate()
+  const server = startServer(async function* () {
+    yield words('One, ')
+    await more.opened
+    yield words('two.')
+    yield stop
+  })
+  const first = openPage(server)
+  void first.client.sendMessage('Count')
+  await vi.waitUntil(() => shown(first)[1]?.[1] === 'One, ')
+  const second = openPage(server)
+  await vi.waitUntil(() => shown(second)[1]?.[1] === 'One, ')
+  first.client.stop()
+  await vi.waitUntil(() => !second.client.getSnapshot().isLoading)
+  for (const page of [first, second]) {
+    expect(statusOf(page)).toBe('ready')
+    expect(shown(page)[1]).toEqual(['assistant', 'One, '])
+    expect(page.errors).toEqual([])
+  }
+  more.open()
+  await second.client.retry()
+  expect(shown(second)[1]).toEqual(['assistant', 'One, '])
+})
+
 test('T13 a reload with an approval pending: the card is there, and its answer counts', async () => {
   const server = startServer(() => calls('send', { to: 'ada' }))
   const first = openPage(server)

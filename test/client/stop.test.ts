@@ -131,6 +131,28 @@ describe.each(wires)('%s', (wire) => {
     expect(server.requests).toHaveLength(3)
   })
 
+  test('retry resolves when the reply to a message has ended that stop had held', async () => {
+    const { client, person, server, settle } = await openChat(wire, [
+      [hold()],
+      [text('1'), hold('end'), text('2')],
+    ])
+    void person.sendMessage('first')
+    await server.held()
+    await person.sendMessage('second')
+    person.stop()
+    let isOver = false
+    const retried = person.retry().then(() => {
+      isOver = true
+    })
+    await until(client, () => saidBy(client) === '1')
+    await settle()
+    expect(isOver).toBe(false)
+    server.release('end')
+    await retried
+    expect(client.getSnapshot().isLoading).toBe(false)
+    expect(saidBy(client)).toBe('12')
+  })
+
   test('S4.68 clear while something is pending drops it, the queue and the flags', async () => {
     const { client, person, server, settle } = await openChat(wire, [[...gated(1), hold()], [text('Fresh.')]])
     void person.sendMessage('go')

@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { ChatClient, stream } from '@countersign/client'
+import { ChatClient, type Persistence, stream } from '@countersign/client'
 import { readFiles } from '@countersign/client/files'
+import { persistent } from '@countersign/client/persistence'
 import { type Agent, createAgent, memoryThreads, scriptedModel, tool } from '@countersign/server'
 import { ensureSchema, fromD1 } from '@countersign/sql'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -118,6 +119,64 @@ test('the page that sends files sends as large a photo as it reads, and shows wh
   vi.stubGlobal('client', { sendMessage: async () => refused })
   await importCode('habits', code)
   expect(told.mock.calls).toEqual([[message]])
+})
+
+test('Streaming: the page and the routes, as they are shown; a reload in mid-reply runs each call once, and asks the model once for each reply', async () => {
+  const blocks = blocksOf('docs/streaming.md')
+  const routes = blocks.find(({ code }) => code.includes('export async function GET'))?.code ?? ''
+  const page = blocks.find(({ file }) => file === 'kept.ts')?.code ?? ''
+  let goOn = () => {}
+  const gate = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const execute = vi.fn(() => 'ok')
+  const asked = vi.fn()
+  const model = scriptedModel(async function* ({ messages }) {
+    asked()
+    if (messages.at(-1)?.role !== 'user') return yield { type: 'finish', reason: 'stop' }
+    yield { type: 'text-delta', delta: 'I note that.' }
+    await gate
+    yield { type: 'tool-call', id: 'c1', name: 'note', arguments: '{}' }
+    yield { type: 'finish', reason: 'tool_calls' }
+  })
+  const note = tool({ name: 'note', description: 'Notes.', input: z.object({}), execute })
+  vi.stubGlobal('agent', createAgent({ model, tools: [note], warn: () => {} }))
+  vi.stubGlobal('userId', async () => 'ann')
+  const { GET, POST } = await importCode('streaming', routes)
+  const records = new Map<string, string>()
+  async function open(): Promise<{ kept: ChatClient; leave(): void }> {
+    const gone = new AbortController()
+    vi.stubGlobal('fetch', (url: string, { signal, ...init }: RequestInit) => {
+      const signals = [gone.signal, ...(signal ? [signal] : [])]
+      const request = new Request(`http://server.test${url}`, { ...init, signal: AbortSignal.any(signals) })
+      return (init.method === 'POST' ? POST : GET)(request)
+    })
+    const stored: Persistence = {
+      load: async (id) => JSON.parse(records.get(id) ?? 'null') ?? undefined,
+      async save(id, record) {
+        if (!gone.signal.aborted) records.set(id, JSON.stringify(record))
+      },
+      remove: async () => {},
+    }
+    // Node has no IndexedDB.
+    vi.stubGlobal('indexedDbHere', () => persistent(stored, { saveEvery: 1 }))
+    const code = page.replace(/^import .*indexed-db'\n/m, '').replace('indexedDb()', 'indexedDbHere()')
+    expect(code).toContain('indexedDbHere()')
+    const { kept } = await importCode('kept', code)
+    await kept.restore()
+    return { kept, leave: () => gone.abort() }
+  }
+  const before = await open()
+  void before.kept.sendMessage('Note it.')
+  await vi.waitFor(() => expect([...records.values()].join()).toContain('I note that.'))
+  before.leave()
+  const after = await open()
+  goOn()
+  await vi.waitFor(() => expect(after.kept.getSnapshot().isLoading).toBe(false))
+  const calls = after.kept.getSnapshot().messages.flatMap(({ parts }) => parts)
+  expect(calls.flatMap((part) => (part.type === 'tool-call' ? part.state : []))).toEqual(['complete'])
+  expect(execute).toHaveBeenCalledTimes(1)
+  expect(asked).toHaveBeenCalledTimes(2)
 })
 
 test('a server that has drained also closes the connections that a proxy keeps open, or it never ends', () => {

@@ -156,6 +156,31 @@ test('T35 after drain a new run gets 503 with Retry-After, the open one goes on 
   expect([thread?.run, thread?.messages.length]).toEqual([undefined, 2])
 })
 
+test.each([undefined, 0])(
+  'T35 whoever closes all connections once drain resolves cuts off no reply (within %s)',
+  async (within) => {
+    const { first, letGo } = setUp()
+    const chat = toNodeHandler(first, { context: () => context })
+    const server = createServer((request, response) => void chat(request, response)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const replies = await Promise.all(
+      Array.from({ length: 5 }, (_, i) => post(url, input('Tell me a story.', { threadId: `t${i}` }))),
+    )
+    // The code of docs/deploy.md.
+    const closed = first.drain({ within }).then(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    if (within === undefined) letGo()
+    for (const reply of replies)
+      expect((await read(eventsOf(reply))).at(-1)).toMatchObject(
+        within === undefined ? { outcome: { type: 'success' } } : { code: 'shutting-down' },
+      )
+    await closed
+  },
+)
+
 test('T35 an answer for an open run is taken while the server drains', async () => {
   const { first, ran, letGo } = setUp()
   const url = await listen(first)

@@ -117,7 +117,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       // `Tabs` has checked that the name is that of a command.
       perform: async (name, value) => this.#perform(name as CommandName, value),
       takeOver: (error) => this.#runner.takeOver(error),
-      rejoin: (runId, isForeign) => this.#runner.rejoin(runId, isForeign),
+      rejoin: (run) => this.#runner.rejoin(run),
       sendQueued: () => this.#runner.run ?? this.#runner.sendQueued(),
     })
     this.#runner = createRunner(session, this.#kept)
@@ -311,7 +311,10 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
   setOptions = (options: Partial<Omit<ChatClientOptions<Tools>, FixedOption>>): void =>
     this.#session.setOptions(options)
 
-  /** Loads the stored conversation, once; `attach` and every command do so automatically. Never rejects. */
+  /**
+   * Loads the stored conversation, once; `attach` and every command do so automatically. A run that was open when its page was left is
+   * rejoined, if the connection can. Resolves once it is known whether it goes on. Never rejects.
+   */
   restore = async (): Promise<void> => {
     await this.#kept?.enter()
   }

@@ -1,6 +1,7 @@
 import { mirrorSteps, restoreSteps } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import { checkKinds } from './kinds.js'
+import { LeftRuns } from './persistence/left-runs.js'
 import type { Persistence, Persistent, PersistentOptions } from './persistence/persistence.js'
 import { Thread } from './persistence/thread.js'
 
@@ -26,6 +27,9 @@ export function persistent(storage: Persistence, options: PersistentOptions = {}
     ...(storage.update && { update: storage.update.bind(storage) }),
     // Included up front, because steps of another tab are applied synchronously.
     steps: { ...fullSteps, ...restoreSteps, ...mirrorSteps },
-    open: (session, host) => new Thread(session, host, storage, { saveEvery, timeout }),
+    open(session, host) {
+      const left = new LeftRuns(session, host, timeout)
+      return new Thread(session, host, storage, { saveEvery, timeout }, left)
+    },
   }
 }

@@ -116,14 +116,13 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (ids.length > 0) dispatch({ type: 'close', ids, because: 'expired' })
   }
 
-  function sendQueued(): void {
+  function sendQueued(): Run | undefined {
     const [item] = state.queue
-    if (!item || run || paused || !mayGo(item)) return
-    store.batch(() => {
+    if (!item || run || paused || !mayGo(item)) return undefined
+    return store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       // What another page has sent meanwhile is in the conversation.
-      if (state.messages.has(item.id)) sendQueued()
-      else say(item.message, item.options)
+      return state.messages.has(item.id) ? sendQueued() : say(item.message, item.options)
     })
   }
 
@@ -297,11 +296,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     sendQueued,
 
     /** Reads a run that is open on the server from its first event. Resolves with whether there is such a run. */
-    async rejoin(runId: string, isForeign: boolean): Promise<boolean> {
+    async rejoin(rejoin: BrokenRun): Promise<boolean> {
       if (run || disposed) return true
       const before = generation
-      const cursor = { threadId: session.threadId, runId }
-      const end = await open('rejoin', undefined, { rejoin: { cursor, isForeign } }).done
+      const end = await open('rejoin', undefined, { rejoin }).done
       return end.type !== 'aborted' || before !== generation
     },
 

@@ -352,7 +352,7 @@ test('a mask that answers a promise asks nothing, rather than showing what it wa
       })
       const events = await collect(agent, input([user('go')]))
       expect(requests(events)).toEqual([])
-      expect(results(events)).toMatchObject([{ own: { outcome: 'error', code: 'ledger-unavailable' } }])
+      expect(results(events)).toMatchObject([{ own: { outcome: 'error', code: 'tool-failed' } }])
       expect(send.runs).toEqual([])
       expect(warn).toHaveBeenCalledWith(
         'No approval could be requested for send.',

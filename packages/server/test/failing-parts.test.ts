@@ -1,5 +1,5 @@
 import type { Ledger } from '@countersign/server'
-import { answerQueue, memoryLedger } from '@countersign/server'
+import { answerQueue, memoryLedger, ToolError } from '@countersign/server'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import {
   answer,
@@ -67,6 +67,44 @@ test('an error handler that throws takes no event away', async () => {
   })
 })
 
+test.each(['message', 'bind'])(
+  'a tool whose %s throws has failed: the ledger is not blamed, and nobody is asked',
+  async (name) => {
+    const boom = () => {
+      throw new Error('a bug')
+    }
+    const send = counted('send', { needsApproval: true, [name]: boom })
+    const { agent } = testAgent([call(['c1', 'send', { key: 'k' }]), say('ok')], { tools: [send.tool] })
+    const events = await collect(agent, input([user('go')]))
+    expect(requests(events)).toEqual([])
+    expect(results(events)).toMatchObject([{ own: { outcome: 'error', code: 'tool-failed' } }])
+    expect(send.runs).toEqual([])
+  },
+)
+
+test.each([true, false])(
+  'the message of a ToolError ends a run with failureMode throw (approved: %s)',
+  async (needsApproval) => {
+    const fails = counted('send', {
+      needsApproval,
+      failureMode: 'throw',
+      execute: () => {
+        throw new ToolError('There is no such account.')
+      },
+    })
+    const { agent } = testAgent([call(['c1', 'send', { key: 'k' }]), say('ok')], { tools: [fails.tool] })
+    const run = async () => {
+      if (!needsApproval) return input([user('go')])
+      const { history, first } = await ask(agent)
+      return input(history, { resume: [answer(first, { approved: true })] })
+    }
+    expect(last(await collect(agent, await run()))).toMatchObject({
+      code: 'tool-failed',
+      message: 'There is no such account.',
+    })
+  },
+)
+
 test('a mask that answers what JSON cannot say asks nothing, rather than showing what it was to hide', async () => {
   for (const redact of [
     () => ({ n: 1n }),
@@ -78,7 +116,7 @@ test('a mask that answers what JSON cannot say asks nothing, rather than showing
     const { agent } = testAgent([call(['c1', 'send', { key: 'k' }]), say('ok')], { tools: [send.tool] })
     const events = await collect(agent, input([user('go')]))
     expect(requests(events)).toEqual([])
-    expect(results(events)).toMatchObject([{ own: { outcome: 'error', code: 'ledger-unavailable' } }])
+    expect(results(events)).toMatchObject([{ own: { outcome: 'error', code: 'tool-failed' } }])
     expect(send.runs).toEqual([])
   }
 })

@@ -1,4 +1,5 @@
-import type { Message, RunAgentInput } from '@countersign/core'
+import { failureWords } from '@countersign/client/ui'
+import { CountersignError, type Message, type RunAgentInput } from '@countersign/core'
 import {
   createAgent,
   handleChat,
@@ -118,6 +119,20 @@ test('T38 a thread that would exceed a limit of its store: 413 names the limit a
     expect(await threads.load({ owner: 'ann', threadId: 't' })).toEqual(before)
     expect((await handleChat(agent, requestOf({ threadId: 'another' }), options)).status).toBe(200)
   }
+})
+
+test('T38 a user who has as many threads as the store allows is told to remove one, not to start another', async () => {
+  const agent = agentWith({}, memoryThreads({ maxThreadsPerOwner: 1 }))
+  const options = { context: { subject: 'ann' } }
+  await (await handleChat(agent, requestOf({}), options)).text()
+  const refused = await handleChat(agent, requestOf({ threadId: 'another' }), options)
+  const body = await refused.text()
+  expect([refused.status, JSON.parse(body).error.message]).toEqual([
+    413,
+    'It would exceed maxThreadsPerOwner (1): remove a thread, or raise the limit, an option of the store. Nothing was stored.',
+  ])
+  const error = new CountersignError('http-status', 'refused', { status: 413, body })
+  expect(failureWords(error)).toMatchObject({ title: 'You have too many chats' })
 })
 
 test('T38 a limit that is not a positive number, or out of its range, is refused by name', () => {

@@ -9,7 +9,7 @@ import { loadsLate, noRecord, tooSlow } from './failures.js'
 import type { KeptSession, Limits, ThreadStorage } from './persistence.js'
 
 /** The longest delay (ms) a timer supports. */
-const longest = 2 ** 31 - 1
+export const longest = 2 ** 31 - 1
 
 /**
  * Keeps one conversation in a {@link Persistence}: loads it once, then saves changes, one save at a time and
@@ -18,6 +18,8 @@ const longest = 2 ** 31 - 1
 export class Keeper {
   /** Whether the conversation is loaded, so that commands need not wait. */
   ready = false
+  /** What was taken over from the storage last. */
+  loaded: ThreadRecord | undefined
   /** Set while another tab saves and this one only reads. */
   mayNotSave = () => false
   /** The storage could not be read. This conversation is not saved, so that the stored one is not lost. */
@@ -79,6 +81,7 @@ export class Keeper {
   }
 
   #restore(record: ThreadRecord): void {
+    this.loaded = record
     this.#session.dispatch({ type: 'restore', record })
     this.#persistence.restored?.()
   }

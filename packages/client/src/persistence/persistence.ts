@@ -8,6 +8,7 @@ import type {
   ThreadRecord,
   UIMessage,
 } from '@countersign/core'
+import type { Compat, Connection, RunCursor } from '../connections/connection.js'
 import type { Tabs } from '../tabs/link.js'
 
 /**
@@ -111,6 +112,8 @@ export interface KeptSession {
   readonly state: ChatState
   readonly store: Pick<ChatStore, 'subscribe'>
   readonly options: {
+    readonly connection: Connection
+    readonly compat?: Compat | undefined
     readonly threadId?: string | undefined
     readonly tabs?: Tabs | undefined
     readonly initialThread?: InitialThread | undefined
@@ -126,6 +129,14 @@ export interface KeptSession {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** A run that may be open on the server. `isForeign`: another client opened it, and runs its client tools. */
+interface OpenRun {
+  readonly cursor: RunCursor
+  /** Default: the client's. */
+  readonly connection?: Connection
+  readonly isForeign?: boolean
+}
+
 /** What a stored thread needs from its client. */
 export interface ThreadHost {
   /** Whether no page shows it and nothing runs; `underWay` is the number of pending commands. */
@@ -135,10 +146,9 @@ export interface ThreadHost {
   /** The tab that ran the streams is gone: its run is broken, and its running tools may or may not have finished. */
   takeOver(error: CountersignError): void
   /**
-   * Reads a run that is open on the server from its first event, unless a run is open here. `isForeign`: another client opened it, and runs
-   * its client tools. Resolves with whether there was such a run.
+   * Reads a run that is open on the server from its first event, unless a run is open here. Resolves with whether there was such a run.
    */
-  rejoin(runId: string, isForeign: boolean): Promise<boolean>
+  rejoin(run: OpenRun): Promise<boolean>
   /** Sends the next queued message, unless a run is open or the user stopped the chat. */
   sendQueued(): void
 }

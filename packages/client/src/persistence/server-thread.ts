@@ -127,7 +127,7 @@ export class ServerThread implements KeptThread {
     const storage = {
       merges: true,
       load: () => this.#load(),
-      save: async (threadId: string, { openRun, ...record }: ThreadRecord) => {
+      save: async (threadId: string, { openRun, openRunFrom: _, ...record }: ThreadRecord) => {
         await this.#stored.catch(() => {})
         // A run that is only followed belongs to another page, also after a reload of this one.
         const own = { ...record, isHeld: this.#isHeld, ...(this.#isOwnRun && { openRun }) }
@@ -183,7 +183,7 @@ export class ServerThread implements KeptThread {
     const { run } = this.#session.state
     if (run.phase !== 'idle' && run.runId !== this.#lastRun) this.#lastRun = this.#ownRun = run.runId
     this.#lock.update()
-    if (run.phase === 'idle' && run.brokenOff === true) this.#isBehind = true
+    if (run.phase === 'idle' && run.brokenOff) this.#isBehind = true
     if (run.phase === 'idle' && this.#isNewVersion) {
       // The page does not know all versions that there are now.
       this.#isNewVersion = false
@@ -338,7 +338,8 @@ export class ServerThread implements KeptThread {
     // What was queued while a run was open need not wait any longer, unless the user stopped that.
     if (runId === undefined) return this.#unsent.found.isHeld ? undefined : this.#host.sendQueued()
     this.#lastRun = runId
-    if (!(await this.#host.rejoin(runId, !this.#isOwn(runId)))) {
+    const cursor = { threadId: this.threadId, runId }
+    if (!(await this.#host.rejoin({ cursor, isForeign: !this.#isOwn(runId) }))) {
       // It has ended meanwhile: the server has all of it. If that can't be shown yet, the next look does.
       this.#isBehind = true
       return this.#thread.reload()
@@ -415,7 +416,7 @@ export class ServerThread implements KeptThread {
 
   #isToRejoin(runId: string): boolean {
     const { run } = this.#session.state
-    return runId !== this.#lastRun || (run.phase === 'idle' && run.brokenOff === true)
+    return runId !== this.#lastRun || (run.phase === 'idle' && Boolean(run.brokenOff))
   }
 
   get #isBusy(): boolean {

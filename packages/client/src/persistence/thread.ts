@@ -1,6 +1,8 @@
-import { readMirror } from '@countersign/core'
+import { readMirror, readRecord } from '@countersign/core'
+import { wait } from '../connections/wait.js'
 import type { TabHost, TabLink } from '../tabs/link.js'
-import { Keeper } from './keeper.js'
+import { Keeper, longest } from './keeper.js'
+import type { LeftRuns } from './left-runs.js'
 import type { KeptSession, KeptThread, Limits, ThreadHost, ThreadStorage } from './persistence.js'
 
 /** One client's conversation, stored in a {@link Persistence} and shared with other tabs, if there are any. */
@@ -16,8 +18,18 @@ export class Thread implements KeptThread {
   #link: TabLink | undefined
   /** The platform cannot share it between tabs. */
   #isAlone = false
+  readonly #left: LeftRuns | undefined
+  readonly #timeout: number
 
-  constructor(session: KeptSession, host: ThreadHost, persistence: ThreadStorage, limits: Limits) {
+  constructor(
+    session: KeptSession,
+    host: ThreadHost,
+    persistence: ThreadStorage,
+    limits: Limits,
+    left?: LeftRuns,
+  ) {
+    this.#left = left
+    this.#timeout = limits.timeout
     this.#session = session
     this.#host = host
     this.#keeper = new Keeper(session, persistence, limits)
@@ -39,6 +51,7 @@ export class Thread implements KeptThread {
   }
 
   keep(): Promise<boolean> {
+    this.#left?.update()
     return this.#keeper.keep()
   }
 
@@ -79,13 +92,24 @@ export class Thread implements KeptThread {
     if (!link) {
       this.#isAlone = true
       await this.#keeper.restore()
+      await this.#rejoinLoaded()
       return undefined
     }
     this.#link = link
     this.#session.onStep = link.stepped
     this.#keeper.mayNotSave = () => !link.leads
     await link.ready
+    if (link.leads) await this.#rejoinLoaded()
     return link
+  }
+
+  /** A server that does not respond must not block the chat. */
+  async #rejoinLoaded(): Promise<void> {
+    const { loaded } = this.#keeper
+    const known = new AbortController()
+    const late = wait(Math.min(this.#timeout, longest), known.signal)
+    if (loaded) await Promise.race([this.#left?.rejoin(loaded), late])
+    known.abort()
   }
 
   get #tabHost(): TabHost {
@@ -99,8 +123,10 @@ export class Thread implements KeptThread {
       load: () => this.#keeper.restore(),
       failed: (error) => session.failed(error),
       takeOver: (error) => {
+        const record = readRecord(session.state)
         this.#keeper.takeOver()
         this.#host.takeOver(error)
+        void this.#left?.rejoin(record)
       },
     }
   }
@@ -112,6 +138,7 @@ export class Thread implements KeptThread {
   leaveIfUnused(): void {
     if (!this.#isUnused) return
     const link = this.#link
+    this.#left?.update()
     void this.#keeper.flush().then((saved) => {
       if (!link || this.#link !== link || !this.#isUnused) return
       this.#link = undefined

@@ -108,7 +108,7 @@ const place = either(
 )
 
 const run = either(
-  shape({ phase: one('idle'), last: optional(finished), brokenOff: optional(flag) }),
+  shape({ phase: one('idle'), last: optional(finished), brokenOff: either(text, one(undefined, false)) }),
   shape({
     phase: one('submitted', 'streaming'),
     runId: text,

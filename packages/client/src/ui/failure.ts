@@ -61,6 +61,8 @@ function refusal(status: number, body: string): FailureWords {
     case 409:
       return words('Another reply is being written in this chat', 'Wait for its end, then retry.')
     case 413:
+      if (body.includes('maxThreadsPerOwner'))
+        return words('You have too many chats', 'Delete one, then retry. What you wrote is kept.')
       return body.includes('"thread-full"')
         ? words('This chat is full', 'Start a new chat.')
         : words('This is too much to send at once', 'Send a shorter message.')

@@ -28,10 +28,15 @@ export type End = readonly [messages: number, parts: number]
 /** The run that is streaming, if any, and how the last one ended. */
 export type RunState =
   /**
-   * `brokenOff`: the last run's stream broke, and the run may still be rejoined. `from`: the last run failed,
-   * and its output begins here.
+   * `brokenOff`: the id of the last run, if its stream broke and it may still be rejoined. `from`: the last run failed, and its output
+   * begins here.
    */
-  | { readonly phase: 'idle'; readonly last?: FinishedRun; readonly brokenOff?: boolean; readonly from?: End }
+  | {
+      readonly phase: 'idle'
+      readonly last?: FinishedRun
+      readonly brokenOff?: string | false | undefined
+      readonly from?: End
+    }
   | {
       readonly phase: 'submitted' | 'streaming'
       readonly runId: string

@@ -93,8 +93,10 @@ export interface ThreadRecord {
   readonly from?: End
   /** Why that run failed. Absent where it was open. */
   readonly error?: Pick<CountersignError, 'code' | 'message'> & Partial<Pick<CountersignError, 'data'>>
-  /** The run that was open when the record was stored. */
+  /** The run that was open when the record was stored, or whose stream had broken and that could still be rejoined. */
   readonly openRun?: string
+  /** Where what that run wrote begins. */
+  readonly openRunFrom?: End
   /** The AG-UI shared state. */
   readonly state?: unknown
 }

@@ -29,12 +29,17 @@ export function readRecord(state: ChatState): ThreadRecord {
       .filter((draft) => draft.liveIn === undefined || isUnseen(draft))
       .map(({ kind: _, liveIn: __, ...draft }) => draft),
     queue: state.queue,
-    ...(state.run.phase === 'idle'
-      ? state.run.last && { run: state.run.last }
-      : { openRun: state.run.runId }),
+    ...(state.run.phase === 'idle' && state.run.last && { run: state.run.last }),
+    ...openRun(state),
     ...unfinished(state),
     ...(state.shared !== undefined && { state: state.shared }),
   }
+}
+
+/** The run that goes on, or may do so without this page. */
+function openRun({ run }: ChatState): Pick<ThreadRecord, 'openRun' | 'openRunFrom'> {
+  const runId = run.phase === 'idle' ? run.brokenOff : run.runId
+  return runId ? omitUndefined({ openRun: runId, openRunFrom: run.from }) : {}
 }
 
 /** Calls that the turn does not wait for. Those of an open run will be, as nobody reads the rest of it. */
@@ -80,9 +85,9 @@ function someGoAgain(items: Iterable<CallDraft | InterruptDraft>): boolean {
 export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (!isRecord(value) || value.version !== 1) return false
   const { messages, unsentOutputs, interrupted = [], ready, interrupts, queue, run, from, error } = value
-  const { openRun = '' } = value
+  const { openRun = '', openRunFrom } = value
   if (typeof openRun !== 'string') return false
-  if (from !== undefined && !(Array.isArray(from) && from.every(Number.isInteger))) return false
+  if (![from, openRunFrom].every(isEnd)) return false
   if (error !== undefined && !(isRecord(error) && areIds([error.code, error.message]))) return false
   if (error?.data !== undefined && !isRecord(error.data)) return false
   if (!Array.isArray(interrupted)) return false
@@ -93,6 +98,10 @@ export function isThreadRecord(value: unknown): value is ThreadRecord {
   if (run !== undefined && !(isRecord(run) && areIds(run.pendingToolCallIds ?? []))) return false
   if (!Array.isArray(queue) || !queue.every((item) => isRecord(item) && isMessage(item.message))) return false
   return Array.isArray(messages) && messages.every(isMessage) && !repeatOf(messages)
+}
+
+function isEnd(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.every(Number.isInteger))
 }
 
 function isKeptInterrupt(item: unknown): boolean {

@@ -84,7 +84,7 @@ export const runSteps = {
   'run-closed'(state, { end, uncertain = false }) {
     const { run } = state
     if (run.phase === 'idle') return undefined
-    const brokenOff = end.type === 'failed' && end.resumable === true
+    const brokenOff = end.type === 'failed' && end.resumable && run.runId
     if (!brokenOff) closeLiveInterrupts(state)
     const carried = run.carried.filter((item) => isAttached(state, item))
     if (!brokenOff) settleCalls(state, end.type !== 'success' || run.finish?.outcome === 'cancelled')

@@ -123,6 +123,7 @@ export function removed(): CountersignError {
 
 function threadFull({ limit, max }: ThreadFull): CountersignError {
   const what = max === undefined ? 'The store of threads has no room' : `It would exceed ${limit} (${max})`
-  const message = `${what}: start a new thread, or raise the limit, an option of the store. Nothing was stored.`
+  const help = limit === 'maxThreadsPerOwner' || limit === 'store' ? 'remove a thread' : 'start a new thread'
+  const message = `${what}: ${help}, or raise the limit, an option of the store. Nothing was stored.`
   return new CountersignError('thread-full', message, { status: 413, limit, max })
 }

@@ -73,9 +73,12 @@ export async function requestApproval(
     warn(`${call.name} needs approval, but only prepareStep has it: add it to the agent's tools.`)
     return { ok: false, failure: failed('denied', `${call.name} needs approval, which it can't ask for.`) }
   }
+  // A function of the tool, such as `message`, `redact` or `bind`.
+  let code: 'tool-failed' | 'ledger-unavailable' = 'tool-failed'
   try {
     const record = await signRecord(scope, call, gate, own)
     const request = describeRequest(scope, call, record)
+    code = 'ledger-unavailable'
     const issued = await approvals.ledger.issue(record)
     if (issued.status === 'issued' || issued.status === 'unchanged') {
       await auditRequest(scope, call, record, request)
@@ -87,7 +90,7 @@ export async function requestApproval(
     warn(`No approval could be requested for ${call.name}.`, error)
   }
   const reason = `${call.name} needs approval, but it could not be requested.`
-  return { ok: false, failure: failed('execution_error', reason, 'ledger-unavailable') }
+  return { ok: false, failure: failed('execution_error', reason, code) }
 }
 
 async function auditRequest(

@@ -40,7 +40,7 @@ export const anything: StandardSchemaV1 = {
 /** What to use for libraries that don't produce JSON Schema themselves. */
 const CONVERTERS: ReadonlyMap<string, string> = new Map([
   ['valibot', 'toJsonSchema(schema) of @valibot/to-json-schema'],
-  ['zod', 'z.toJSONSchema(schema), or zod 4.2 and later'],
+  ['zod', 'z.toJSONSchema(schema) of zod 4, or zod 4.2 and later'],
   ['arktype', 'schema.toJsonSchema()'],
   ['effect', 'JSONSchema.make(schema) of effect'],
   ['typebox', 'the schema itself'],

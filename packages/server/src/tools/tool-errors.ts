@@ -87,7 +87,8 @@ export function logThrown(
 
 /** The error of a run that ends because a tool threw (`failureMode: 'throw'`). Code `tool-failed`. */
 export function toolFailed(name: string, cause: unknown): CountersignError {
-  return new CountersignError('tool-failed', `The tool ${name} failed.`, { tool: name }, cause)
+  const told = isToolError(cause) ? messageOf(cause) : undefined
+  return new CountersignError('tool-failed', told ?? `The tool ${name} failed.`, { tool: name }, cause)
 }
 
 /** There are answers for pending calls, but the agent has no tools at all. Code `toolkit-required`. */

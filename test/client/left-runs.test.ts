@@ -1,0 +1,308 @@
+// A page with storage in the browser is left in mid-reply, and the run goes on without it (`goOnFor`): docs/streaming.md.
+import { ChatClient, type Connection, fetchServerSentEvents, type ToolCallPart } from '@countersign/client'
+import { persistent } from '@countersign/client/persistence'
+import {
+  createAgent,
+  handleChat,
+  type ModelEvent,
+  memoryLedger,
+  rejoinResponse,
+  scriptedModel,
+  tool,
+} from '@countersign/server'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { z } from 'zod'
+import { FakeBrowser, memoryPersistence } from './fake-browser.js'
+import { FakeLocks } from './fake-locks.js'
+import { saidBy } from './open-chat.js'
+import { calls, here, stop, words } from './threads-server.js'
+
+const context = { subject: 'ada' }
+
+/** The routes of docs/streaming.md. Each reply of the model waits for `go` where it says so. */
+function serve(goOnFor: number | undefined, ...replies: (ModelEvent | 'wait')[][]) {
+  const gates: (() => void)[] = []
+  const ran: string[] = []
+  let asked = 0
+  const model = scriptedModel(async function* () {
+    asked++
+    for (const event of replies.shift() ?? [words('Once more.'), stop]) {
+      if (event === 'wait') await new Promise<void>((go) => gates.push(go))
+      else yield event
+    }
+  })
+  const input = z.object({ x: z.number() })
+  const agent = createAgent({
+    model,
+    tools: [
+      tool({ name: 'note', description: 'Notes.', input, execute: () => void ran.push('note') }),
+      tool({
+        name: 'slow',
+        description: 'Takes long.',
+        input,
+        needsApproval: true,
+        async execute() {
+          ran.push('slow')
+          await new Promise<void>((go) => gates.push(go))
+        },
+      }),
+      here.client(() => 0),
+    ],
+    approvals: { ledger: memoryLedger(), secret: 'a secret of more than thirty-two characters' },
+    warn: () => {},
+  })
+  const network = { isUp: true }
+  const handle = (request: Request) => {
+    if (!network.isUp) throw new TypeError('fetch failed')
+    return request.method === 'POST'
+      ? handleChat(agent, request, { context, goOnFor })
+      : rejoinResponse(agent, request, { context })
+  }
+  const go = async () => {
+    await vi.waitFor(() => expect(gates).not.toHaveLength(0))
+    gates.shift()?.()
+  }
+  return { handle, go, ran, asked: () => asked, network }
+}
+
+type Server = ReturnType<typeof serve>
+
+/** Nothing arrives in a page that is left, and nothing is stored by it. */
+function openPage(server: Server, stored = memoryPersistence(), rejoin = true) {
+  const gone = new AbortController()
+  const never = new Promise<never>(() => {})
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    if (gone.signal.aborted) return never
+    const signals = [gone.signal, init?.signal].filter((signal) => signal !== undefined && signal !== null)
+    return server.handle(new Request(url, { ...init, signal: AbortSignal.any(signals) }))
+  }
+  // Pages with the same storage are pages of one browser.
+  const locks = new FakeLocks(stored)
+  const ranHere: string[] = []
+  const client = locks.during(
+    () =>
+      new ChatClient({
+        connection: fetchServerSentEvents('http://server.test/chat', { rejoin, fetch }),
+        threadId: 't',
+        tools: [here.client(() => ranHere.push('here'))],
+        notify: 'sync',
+        persistence: persistent(
+          {
+            load: (threadId) => stored.load(threadId),
+            save: (threadId, record) => (gone.signal.aborted ? never : stored.save(threadId, record)),
+            remove: (threadId) => stored.remove(threadId),
+          },
+          { saveEvery: 1 },
+        ),
+        onError: () => {},
+      }),
+  )
+  client.attach()
+  const leave = () => {
+    gone.abort()
+    locks.leave()
+  }
+  onTestFinished(leave)
+  return { client, stored, ranHere, leave }
+}
+
+/** What docs/streaming.md does when a page has loaded. */
+async function load({ client }: Pick<ReturnType<typeof openPage>, 'client'>) {
+  await client.restore()
+  if (!client.getSnapshot().error) void client.retry()
+}
+
+const stateOf = (client: ChatClient) =>
+  client
+    .getSnapshot()
+    .messages.flatMap(({ parts }) => parts)
+    .filter((part): part is ToolCallPart => part.type === 'tool-call')
+    .map(({ name, state }) => `${name} ${state}`)
+
+const isStored = (stored: ReturnType<typeof memoryPersistence>, part: string) =>
+  vi.waitFor(() => expect([...stored.texts.values()].join()).toContain(part))
+
+test('a reload in mid-reply rejoins the run that goes on: each call runs once, and the model is asked once for each reply', async () => {
+  const server = serve(60_000, [words('Noted,'), 'wait', ...calls('note', { x: 1 })], [words('done.'), stop])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'Noted,')
+  before.leave()
+  const page = openPage(server, before.stored)
+  await load(page)
+  await vi.waitFor(() => expect(page.client.getSnapshot().isLoading).toBe(true))
+  await server.go()
+  await vi.waitFor(() => expect(saidBy(page.client)).toBe('Noted, done.'))
+  await vi.waitFor(() => expect(page.client.getSnapshot().isLoading).toBe(false))
+  expect(server.ran).toEqual(['note'])
+  expect(server.asked()).toBe(2)
+  expect(stateOf(page.client)).toEqual(['note complete'])
+  expect(page.client.getSnapshot().error).toBeUndefined()
+})
+
+test('a reload while an approved call runs rejoins the run: the answer goes out once, and its result arrives', async () => {
+  const server = serve(60_000, calls('slow', { x: 1 }), [words('done.'), ...calls('note', { x: 1 })])
+  const before = openPage(server)
+  await before.client.sendMessage('go')
+  const [asked] = before.client.getSnapshot().pendingApprovals
+  void before.client.addToolApprovalResponse({ id: asked?.approval.id ?? '', approved: true })
+  await vi.waitFor(() => expect(server.ran).toEqual(['slow']))
+  before.leave()
+  const page = openPage(server, before.stored)
+  await load(page)
+  await server.go()
+  await vi.waitFor(() => expect(saidBy(page.client)).toBe('done. Once more.'))
+  await vi.waitFor(() => expect(page.client.getSnapshot().isLoading).toBe(false))
+  expect(server.ran).toEqual(['slow', 'note'])
+  expect(server.asked()).toBe(3)
+  expect(stateOf(page.client)).toEqual(['slow complete', 'note complete'])
+})
+
+test('a reload in the reply to a client tool rejoins the run: its output is not sent again', async () => {
+  const server = serve(60_000, calls('here', { x: 1 }), [words('It '), 'wait', words('is 0.'), stop])
+  const before = openPage(server)
+  await before.client.sendMessage('go')
+  await isStored(before.stored, 'It ')
+  before.leave()
+  const page = openPage(server, before.stored)
+  await load(page)
+  await server.go()
+  await vi.waitFor(() => expect(page.client.getSnapshot().isLoading).toBe(false))
+  expect(saidBy(page.client)).toBe('It is 0.')
+  expect(server.asked()).toBe(2)
+  expect(stateOf(page.client)).toEqual(['here complete'])
+})
+
+test('a run that is gone is not asked for anew by itself: its text stays with the error, and what was said meanwhile is sent', async () => {
+  const server = serve(undefined, [words('Half'), 'wait', stop], [words('Whole.'), stop])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'Half')
+  before.leave()
+  const stored = memoryPersistence()
+  for (const [id, text] of before.stored.texts) stored.texts.set(id, text)
+  const page = openPage(server, before.stored)
+  await load(page)
+  await vi.waitFor(() => expect(page.client.getSnapshot().error?.code).toBe('truncated-stream'))
+  expect(saidBy(page.client)).toBe('Half')
+  expect(server.asked()).toBe(1)
+  await page.client.retry()
+  expect(saidBy(page.client)).toBe('Whole.')
+  page.leave()
+
+  const other = openPage(server, stored)
+  await other.client.restore()
+  expect(await other.client.sendMessage('And?', { until: 'turn' })).toEqual({ status: 'sent' })
+  expect(server.asked()).toBe(3)
+  expect(saidBy(other.client)).toBe('Half Once more.')
+})
+
+test('a page that is opened while another has the run open follows it, and leaves its client tools to that one', async () => {
+  const server = serve(60_000, [words('One, '), 'wait', ...calls('here', { x: 1 })], [words('two.'), stop])
+  const first = openPage(server)
+  void first.client.sendMessage('go')
+  await isStored(first.stored, 'One, ')
+  const second = openPage(server, first.stored)
+  await load(second)
+  expect(second.client.getSnapshot().isLoading).toBe(true)
+  await server.go()
+  await vi.waitFor(() => expect(saidBy(first.client)).toBe('One,  two.'))
+  await vi.waitFor(() => expect(second.client.getSnapshot().isLoading).toBe(false))
+  expect([first.ranHere, second.ranHere]).toEqual([['here'], []])
+  expect(server.asked()).toBe(2)
+  expect(stateOf(second.client)).toEqual(['here input-complete'])
+})
+
+test('a reload while a client tool was called: it runs once, in the page that has rejoined the run', async () => {
+  const server = serve(60_000, [words('One, '), 'wait', ...calls('here', { x: 1 })], [words('two.'), stop])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'One, ')
+  before.leave()
+  const page = openPage(server, before.stored)
+  await load(page)
+  await server.go()
+  await vi.waitFor(() => expect(saidBy(page.client)).toBe('One,  two.'))
+  expect(page.ranHere).toEqual(['here'])
+  expect(server.asked()).toBe(2)
+})
+
+test('an answer whose request has never arrived goes out once it is known that there is no such run', async () => {
+  const server = serve(60_000, calls('slow', { x: 1 }), [words('Done.'), stop])
+  const before = openPage(server)
+  await before.client.sendMessage('go')
+  const [asked] = before.client.getSnapshot().pendingApprovals
+  const { handle } = server
+  const never = { handle: () => new Promise<Response>(() => {}) }
+  server.handle = never.handle
+  void before.client.addToolApprovalResponse({ id: asked?.approval.id ?? '', approved: true })
+  await isStored(before.stored, 'approval-responded')
+  before.leave()
+  server.handle = handle
+  const page = openPage(server, before.stored)
+  await load(page)
+  await server.go()
+  await vi.waitFor(() => expect(saidBy(page.client)).toBe('Done.'))
+  expect(server.ran).toEqual(['slow'])
+  expect(stateOf(page.client)).toEqual(['slow complete'])
+})
+
+test('what is said before it is known whether the run goes on is sent, also where it does not', async () => {
+  const server = serve(undefined, [words('Half'), 'wait', stop])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'Half')
+  before.leave()
+  const page = openPage(server, before.stored)
+  expect(await page.client.sendMessage('And?', { until: 'turn' })).toEqual({ status: 'sent' })
+  expect(saidBy(page.client, 'user')).toBe('go And?')
+  expect(saidBy(page.client)).toBe('Half Once more.')
+})
+
+test('while the server cannot be reached, the text stays, and the next page rejoins the run', async () => {
+  const server = serve(60_000, [words('Half '), 'wait', words('whole.'), stop])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'Half ')
+  before.leave()
+  server.network.isUp = false
+  const offline = openPage(server, before.stored)
+  await load(offline)
+  await vi.waitFor(() => expect(offline.client.getSnapshot().error?.code).toBe('connection-failed'))
+  expect(saidBy(offline.client)).toBe('Half ')
+  await isStored(before.stored, 'connection-failed')
+  offline.leave()
+  server.network.isUp = true
+  const page = openPage(server, before.stored)
+  await load(page)
+  await server.go()
+  await vi.waitFor(() => expect(page.client.getSnapshot().isLoading).toBe(false))
+  expect(saidBy(page.client)).toBe('Half whole.')
+  expect(server.asked()).toBe(1)
+})
+
+test('a tab that takes over rejoins the run of the tab that was closed', async () => {
+  const server = serve(60_000, [words('Noted,'), 'wait', ...calls('note', { x: 1 })], [words('done.'), stop])
+  const browser = new FakeBrowser()
+  const connection: Connection = fetchServerSentEvents('http://server.test/chat', {
+    rejoin: true,
+    fetch: async (url, init) => server.handle(new Request(url, init)),
+  })
+  const first = browser.open(connection)
+  await first.client.restore()
+  const second = browser.open(connection)
+  const third = browser.open(connection)
+  for (const { client } of [second, third]) await client.restore()
+  void first.client.sendMessage('go')
+  for (const { client } of [second, third]) await vi.waitFor(() => expect(saidBy(client)).toBe('Noted,'))
+  first.close()
+  await vi.waitFor(() => expect(browser.lockRequests).toBe(2))
+  await server.go()
+  for (const { client } of [second, third]) {
+    await vi.waitFor(() => expect(saidBy(client)).toBe('Noted, done.'))
+    await vi.waitFor(() => expect(client.getSnapshot().isLoading).toBe(false))
+  }
+  expect(server.ran).toEqual(['note'])
+  expect(server.asked()).toBe(2)
+  expect(second.client.getSnapshot().messages).toEqual(third.client.getSnapshot().messages)
+})
