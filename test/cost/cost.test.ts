@@ -102,7 +102,7 @@ describe('F3 F4 F5 a request costs in proportion to its bytes', () => {
       prepare: async (bytes) => {
         const value = asked.body(bytes)
         const json = JSON.stringify(value)
-        const agent = agentOver(await ledgerFor(asked, value), await threadsFor(asked, value))
+        const agent = agentOver(await ledgerFor(asked, value), await threadsFor(asked.stored?.(value)))
         return { json, work: () => serve(agent, json) }
       },
     })
@@ -110,11 +110,11 @@ describe('F3 F4 F5 a request costs in proportion to its bytes', () => {
 })
 
 describe('a request of an AI SDK client costs in proportion to its bytes', () => {
-  test.each(aiSdkRequests.map((one) => [one.name, one] as const))('%s', async (_name, { body }) => {
+  test.each(aiSdkRequests.map((one) => [one.name, one] as const))('%s', async (_name, { body, stored }) => {
     await measure({
       prepare: async (bytes) => {
         const json = JSON.stringify(body(bytes))
-        const agent = agentOver(await ledgerFor({ name: '', body }, {}))
+        const agent = agentOver(await ledgerFor({ name: '', body }, {}), await threadsFor(stored?.(bytes)))
         return { json, work: () => serveAiSdk(agent, json) }
       },
     })

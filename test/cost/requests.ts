@@ -405,14 +405,13 @@ export function agentOver(ledger: Ledger, threads?: ThreadStore): Agent {
 }
 
 /** The threads that a request meets, if any. */
-export async function threadsFor({ stored }: Asked, body: Value): Promise<ThreadStore | undefined> {
-  if (stored === undefined) return undefined
+export async function threadsFor(
+  messages: readonly StoredMessage[] | undefined,
+  head = messages?.at(-1)?.id ?? null,
+): Promise<ThreadStore | undefined> {
+  if (messages === undefined) return undefined
   const threads = memoryThreads({ maxMessages: 3 * MAX_MESSAGES })
-  const messages = stored(body)
-  await threads.append(
-    { owner: 'ann', threadId: 'thread' },
-    { version: 0, messages, head: messages[0]?.id ?? null },
-  )
+  await threads.append({ owner: 'ann', threadId: 'thread' }, { version: 0, messages, head })
   return threads
 }
 
