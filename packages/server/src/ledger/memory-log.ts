@@ -26,8 +26,8 @@ export function memoryLog(capacity: number): MemoryLog {
     append(text, group) {
       fresh.push({ text, group })
       freshSize += text.length
-      // Trimmed only after as much is new as may be kept, so that the cost of an append does not depend on the log's length.
-      if (fresh.length < capacity && freshSize < MAX_SIZE) return
+      // Trimmed only after `capacity` new lines or many characters, so that the cost of an append does not depend on the log's length.
+      if (fresh.length < capacity && freshSize < MAX_SIZE / 4) return
       kept = all()
       fresh = []
       freshSize = 0
