@@ -1,5 +1,5 @@
 import type { StoredMessage } from '@countersign/server'
-import { text, times, type Value } from './shapes.js'
+import { marks, text, times, type Value } from './shapes.js'
 
 interface AiSdkAsked {
   readonly name: string
@@ -101,6 +101,7 @@ const overStored: readonly AiSdkAsked[] = [
 export const aiSdkRequests: readonly AiSdkAsked[] = [
   ...overStored,
   { name: 'a long text', body: (bytes) => assistant([{ type: 'text', text: text(bytes) }]) },
+  { name: 'a text of marks', body: (bytes) => assistant([{ type: 'text', text: marks(bytes) }]) },
   {
     name: 'very many messages',
     body: (bytes) =>
