@@ -1,8 +1,11 @@
-import { text, times, type Value } from './shapes.js'
+import type { StoredMessage } from '@countersign/server'
+import { marks, text, times, type Value } from './shapes.js'
 
 interface AiSdkAsked {
   readonly name: string
   readonly body: (bytes: number) => Value
+  /** What its thread has stored, by the same size: only then the agent has threads. */
+  readonly stored?: (bytes: number) => readonly StoredMessage[]
 }
 
 const chat = (messages: readonly Value[]): Value => ({ id: 'thread', messages })
@@ -19,9 +22,86 @@ const toolPart = (index: number, more: Value): Value => ({
   ...more,
 })
 
+const said = (id: string, more: Value = {}): Value => ({ id, role: 'user', content: 'x', ...more })
+const chain = (messages: readonly Value[]): readonly StoredMessage[] =>
+  messages.map((message, index) => ({
+    id: String(message.id),
+    parent: index === 0 ? null : String(messages[index - 1]?.id),
+    message: JSON.stringify(message),
+  }))
+const news = (bytes: number): Value =>
+  chat(
+    times(Math.min(19_000, bytes / 70), (index) => ({
+      id: `new${index}`,
+      role: 'user',
+      parts: [{ type: 'text', text: 'x' }],
+    })),
+  )
+
+/** What meets a stored conversation: both grow. */
+const overStored: readonly AiSdkAsked[] = [
+  {
+    name: 'very many new messages for a conversation of very many',
+    body: news,
+    stored: (bytes) => chain(times(Math.min(19_000, bytes / 70), (index) => said(`old${index}`))),
+  },
+  {
+    name: 'very many new messages for one that says that it has very many versions',
+    body: news,
+    stored: (bytes) => {
+      const versions = times(bytes / 4, (index) => `v${index}`)
+      return chain([said('old', { metadata: { countersign: { versions } } })])
+    },
+  },
+  {
+    name: 'a reply of very many steps that are not stored',
+    body: (bytes) =>
+      chat([
+        { id: 'u', role: 'user', parts: [{ type: 'text', text: 'x' }] },
+        {
+          id: 'reply_u',
+          role: 'assistant',
+          parts: times(Math.min(19_000, bytes / 50), (index) => [
+            { type: 'step-start' },
+            { type: 'text', text: `y${index}` },
+          ]).flat(),
+        },
+      ]),
+    stored: (bytes) =>
+      chain([
+        said('u'),
+        ...times(Math.min(19_000, bytes / 70), (index) => ({
+          id: `a${index}`,
+          role: 'assistant',
+          content: 'x',
+        })),
+      ]),
+  },
+  {
+    name: 'a reply of very many thoughts that a page lacks',
+    body: (bytes) =>
+      chat([
+        { id: 'u', role: 'user', parts: [{ type: 'text', text: text(bytes) }] },
+        { id: 'reply_u', role: 'assistant', parts: [] },
+      ]),
+    stored: (bytes) =>
+      chain([
+        said('u'),
+        ...times(Math.min(19_000, bytes / 70), (index) => ({
+          id: `r${index}`,
+          role: 'reasoning',
+          content: 'x',
+        })),
+        { id: 'a', role: 'assistant', content: 'x' },
+      ]),
+  },
+]
+
 /** Requests of an AI SDK client. A part has its fields by its type. */
 export const aiSdkRequests: readonly AiSdkAsked[] = [
+  ...overStored,
   { name: 'a long text', body: (bytes) => assistant([{ type: 'text', text: text(bytes) }]) },
+  { name: 'a text of marks', body: (bytes) => assistant([{ type: 'text', text: marks(bytes) }]) },
   {
     name: 'very many messages',
     body: (bytes) =>

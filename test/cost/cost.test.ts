@@ -6,6 +6,7 @@ import { agUiFields, customEvents, declaredFields, ownFields } from './fields.js
 import { listings, readListing, readResult, results, schemaFields } from './mcp.js'
 import { cpuOf, GROWTH, parseAll, TIMES_ADAPTED, TIMES_JSON_PARSE } from './measure.js'
 import { chunksOf, modelStreams, readByModel, sentBy } from './model-streams.js'
+import { showArguments, shownArguments } from './pages.js'
 import { agentOver, ledgerFor, requests, serve, serveAiSdk, threadsFor } from './requests.js'
 import { readByClient, sse, streams } from './streams.js'
 import known from './wire-fields.json' with { type: 'json' }
@@ -102,7 +103,7 @@ describe('F3 F4 F5 a request costs in proportion to its bytes', () => {
       prepare: async (bytes) => {
         const value = asked.body(bytes)
         const json = JSON.stringify(value)
-        const agent = agentOver(await ledgerFor(asked, value), await threadsFor(asked, value))
+        const agent = agentOver(await ledgerFor(asked, value), await threadsFor(asked.stored?.(value)))
         return { json, work: () => serve(agent, json) }
       },
     })
@@ -110,11 +111,11 @@ describe('F3 F4 F5 a request costs in proportion to its bytes', () => {
 })
 
 describe('a request of an AI SDK client costs in proportion to its bytes', () => {
-  test.each(aiSdkRequests.map((one) => [one.name, one] as const))('%s', async (_name, { body }) => {
+  test.each(aiSdkRequests.map((one) => [one.name, one] as const))('%s', async (_name, { body, stored }) => {
     await measure({
       prepare: async (bytes) => {
         const json = JSON.stringify(body(bytes))
-        const agent = agentOver(await ledgerFor({ name: '', body }, {}))
+        const agent = agentOver(await ledgerFor({ name: '', body }, {}), await threadsFor(stored?.(bytes)))
         return { json, work: () => serveAiSdk(agent, json) }
       },
     })
@@ -147,6 +148,18 @@ describe('a stream of another protocol costs its reader in proportion to its byt
       })
     },
   )
+})
+
+describe('what a page shows of a call costs in proportion to its bytes', () => {
+  test.each(Object.entries(shownArguments))('%s', async (_name, argumentsOf) => {
+    await measure({
+      most: TIMES_ADAPTED,
+      prepare: async (bytes) => {
+        const json = argumentsOf(bytes)
+        return { json, work: () => showArguments(json) }
+      },
+    })
+  })
 })
 
 describe("a model's stream costs in proportion to its bytes", () => {

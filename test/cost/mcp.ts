@@ -10,7 +10,7 @@ import {
   ListToolsResultSchema,
   ToolSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { text, times, type Value } from './shapes.js'
+import { marks, text, times, type Value } from './shapes.js'
 
 /** What the SDK reads of a listing and of a result: `Tool: description` for each field. */
 export function schemaFields(): readonly string[] {
@@ -87,6 +87,7 @@ const blocks = (bytes: number, block: Value): Value => ({
 
 export const results: readonly Result[] = [
   { name: 'a long text', result: (bytes) => ({ content: [{ type: 'text', text: text(bytes) }] }) },
+  { name: 'a text of marks', result: (bytes) => ({ content: [{ type: 'text', text: marks(bytes) }] }) },
   { name: 'very many texts', result: (bytes) => blocks(bytes, { type: 'text', text: 'x' }) },
   {
     name: 'very many images',

@@ -7,13 +7,14 @@ import {
   type Ledger,
   memoryLedger,
   memoryThreads,
+  rules,
   type StoredMessage,
   scriptedModel,
   type ThreadStore,
 } from '@countersign/server'
 import * as z from 'zod'
 import { ownFields } from './fields.js'
-import { many, membersOf, one, SHAPES, text, times, type Value } from './shapes.js'
+import { many, marks, membersOf, one, SHAPES, text, times, type Value } from './shapes.js'
 
 /** A request of about the size that is asked for. */
 export interface Asked {
@@ -356,6 +357,19 @@ const combined: readonly Asked[] = [
   },
 ]
 
+/** Arguments of a call that the rules of the agent compare. */
+const compared: readonly Asked[] = Object.entries({ text, marks }).flatMap(([what, make]) =>
+  Object.entries({
+    text: (length: number) => ({ to: make(length) }),
+    'a path': (length: number) => ({ path: `/tmp/${make(length)}` }),
+    'a URL': (length: number) => ({ url: `https://example.org/${make(length)}` }),
+    'very many texts': (length: number) => ({ to: times(length / 2000, () => make(1000)).join('x') }),
+  }).map(([field, argsOf]) => ({
+    name: `a call whose arguments are compared, ${field} (${what})`,
+    body: (bytes: number) => input([{ ...user, content: JSON.stringify(argsOf(bytes)) }]),
+  })),
+)
+
 function callsOf({ messages }: Value): readonly string[] {
   return (messages as { toolCalls?: { id: string }[] }[]).flatMap(({ toolCalls = [] }) =>
     toolCalls.map(({ id }) => id),
@@ -379,25 +393,37 @@ const edits: readonly Asked[] = [
   },
 ]
 
-export const requests: readonly Asked[] = [...generated(), ...ofPeers(), ...combined, ...edits]
+export const requests: readonly Asked[] = [...generated(), ...ofPeers(), ...combined, ...compared, ...edits]
 
 const SECRET = 'countersign-test-secret-0123456789abcdef'
 
-/** An agent with a tool of each sort, and a model that has nothing to say. */
+const compares = rules([
+  { where: [{ field: 'to', is: 'mallory' }], decide: 'block' },
+  { where: [{ field: 'to', in: ['eve', 'trudy'] }], decide: 'ask' },
+  { where: [{ field: 'path', under: '/etc' }], decide: 'block' },
+  { where: [{ field: 'url', under: 'https://example.org/admin' }], decide: 'block' },
+])
+
+/** An agent with a tool of each sort, and a model that has nothing to say; it calls a tool with arguments that the user has written. */
 export function agentOver(ledger: Ledger, threads?: ThreadStore): Agent {
   const anything = z.looseObject({})
   const more = { description: 'x', input: anything, execute: () => 1 }
   return createAgent({
-    model: scriptedModel(() => [
-      { type: 'text-delta', delta: 'x' },
-      { type: 'finish', reason: 'stop' },
-    ]),
+    model: scriptedModel(({ messages }) => {
+      const [part] = messages.at(-1)?.role === 'user' ? (messages.at(-1)?.content ?? []) : []
+      const said = typeof part === 'object' && part.type === 'text' ? part.text : ''
+      const call = { type: 'tool-call', id: 'new', name: 'read', arguments: said } as const
+      return [
+        said.startsWith('{"') ? call : ({ type: 'text-delta', delta: 'x' } as const),
+        { type: 'finish', reason: 'stop' },
+      ]
+    }),
     tools: [
       tool({ name: 'read', ...more }),
       tool({ name: 'send', needsApproval: true, ...more }),
       clientTool({ name: 'show', ...more }),
     ],
-    approvals: { secret: SECRET, ledger, askAsTool: true },
+    approvals: { secret: SECRET, ledger, askAsTool: true, policy: compares },
     threads,
     warn: () => {},
     onError: () => {},
@@ -405,14 +431,13 @@ export function agentOver(ledger: Ledger, threads?: ThreadStore): Agent {
 }
 
 /** The threads that a request meets, if any. */
-export async function threadsFor({ stored }: Asked, body: Value): Promise<ThreadStore | undefined> {
-  if (stored === undefined) return undefined
+export async function threadsFor(
+  messages: readonly StoredMessage[] | undefined,
+  head = messages?.at(-1)?.id ?? null,
+): Promise<ThreadStore | undefined> {
+  if (messages === undefined) return undefined
   const threads = memoryThreads({ maxMessages: 3 * MAX_MESSAGES })
-  const messages = stored(body)
-  await threads.append(
-    { owner: 'ann', threadId: 'thread' },
-    { version: 0, messages, head: messages[0]?.id ?? null },
-  )
+  await threads.append({ owner: 'ann', threadId: 'thread' }, { version: 0, messages, head })
   return threads
 }
 

@@ -6,6 +6,8 @@ export type Value = Record<string, unknown>
 export type Shape =
   /** One, with text in every field that takes any. */
   | 'long'
+  /** The same, with text that has very many combining marks in a row: some built-in functions take the square of their number. */
+  | 'marks'
   /** One, with all its lists as long as they can be. */
   | 'lists'
   /** One, with objects of very many members, or lists of very many items, where it takes any JSON. */
@@ -15,7 +17,7 @@ export type Shape =
   /** Very many small ones under one id. */
   | 'repeated'
 
-export const SHAPES: readonly Shape[] = ['long', 'lists', 'members', 'often', 'repeated']
+export const SHAPES: readonly Shape[] = ['long', 'marks', 'lists', 'members', 'often', 'repeated']
 
 const kinds = agUiKinds()
 
@@ -24,6 +26,10 @@ export function membersOf(kind: string): readonly Kind[] {
 }
 
 export const text = (length: number): string => 'x'.repeat(Math.max(0, Math.floor(length)))
+
+/** Two kinds of marks, each out of place: normalizing a text moves the second kind before the first. */
+export const marks = (length: number): string =>
+  `a${'\u0301'.repeat(Math.max(0, length / 2))}${'\u0323'.repeat(Math.max(0, length / 2))}`
 
 export const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: Math.max(1, Math.floor(count)) }, (_, index) => make(index))
@@ -89,6 +95,7 @@ function isFor({ name, kind, list, words }: Field, shape: Shape): boolean {
   if (words.length > 0 || name === 'timestamp') return false
   switch (shape) {
     case 'long':
+    case 'marks':
       return list === undefined && (kind === 'pointer' || (kind === 'string' && !/id$/i.test(name)))
     case 'lists':
       return list !== undefined
@@ -101,6 +108,7 @@ function isFor({ name, kind, list, words }: Field, shape: Shape): boolean {
 
 function grow(field: Field, shape: Shape, bytes: number, nth: number): unknown {
   if (shape === 'long') return field.kind === 'pointer' ? '/x'.repeat(bytes / 2) : text(bytes)
+  if (shape === 'marks') return field.kind === 'pointer' ? `/${marks(bytes)}` : marks(bytes)
   if (shape === 'members') return field.kind === 'object' || nth % 2 === 0 ? wide(bytes) : nested(bytes)
   const item =
     field.kind === 'string' ? () => 'x' : (index: number) => leastValue(field.name, field.kind, `i${index}`)

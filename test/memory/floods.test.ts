@@ -376,6 +376,84 @@ for (const [name, ledger] of [
   )
 }
 
+/** Asks for a payment to a name of so many characters, and answers. Resolves with what the answer got, or with why nothing was asked. */
+async function payAndAnswer(
+  { port, ended }: Server,
+  { name, length, thread, user = 'mallory' }: Payment,
+  answer: object,
+): Promise<string> {
+  const send = async (body: string) => {
+    const wire = openWire(port)
+    await Promise.race([wire.write(post('/chat', user, body)), ended])
+    return (await Promise.race([wire.closed, ended])).toString('latin1')
+  }
+  const threadId = { threadId: thread }
+  const asked = await send(chatBody(`pay ${length} ${name}`, threadId))
+  const said = (key: RegExp) => key.exec(asked)?.[1] ?? ''
+  const token = said(/"token":"([^"]+)"/)
+  if (token === '') return asked.slice(-1000)
+  const id = said(/"toolCallId":"([^"]+)"/)
+  const written = JSON.stringify({ to: name.padEnd(length, 'я') })
+  const call = { id, type: 'function', function: { name: 'pay', arguments: written } }
+  const messages = [
+    { id: 'u', role: 'user', content: 'go' },
+    { id: 'a', role: 'assistant', toolCalls: [call] },
+  ]
+  const metadata = { countersign: { token } }
+  const resume = [{ interruptId: said(/"approval":\{"id":"([^"]+)"/), metadata, ...answer }]
+  return send(chatBody('', { ...threadId, messages, resume }))
+}
+
+interface Payment {
+  readonly name: string
+  readonly length: number
+  readonly thread: string
+  readonly user?: string
+}
+
+const resolved = (payload: object) => ({ status: 'resolved', payload })
+
+for (const [name, ledger] of [
+  ['memoryLedger', undefined],
+  ['fileLedger', { kind: 'file', path: join(folder, 'decisions.sqlite') }],
+] as const) {
+  test(`F7 standing decisions with long reasons, and about long arguments, do not fill the process (with ${name})`, async () => {
+    await against({ ...(ledger && { ledger }) }, async (server) => {
+      const decided: string[] = []
+      for (let at = 0; at < many(24, 80); at++) {
+        const payload = { approved: false, mandate: 'never', reason: `${at}${'r'.repeat(MIB)}` }
+        const payment = { name: `x${at}`, length: 10, thread: `t${Math.floor(at / 40)}` }
+        decided.push(await payAndAnswer(server, payment, resolved(payload)))
+      }
+      // each is stored, or refused for lack of room
+      const codes = decided.map((said) => /execution-denied|approval-mandate-refused/.exec(said)?.[0] ?? said)
+      expect(new Set(codes)).toEqual(new Set(['execution-denied', 'approval-mandate-refused']))
+      for (let at = 0; at < many(24, 80); at++) {
+        const payment = { name: `y${at}`, length: 200_000, thread: 'long' }
+        // too long to be offered
+        const said = await payAndAnswer(server, payment, resolved({ approved: true, mandate: 'always' }))
+        expect(said).toContain('approval-malformed')
+      }
+    })
+  })
+}
+
+test('F7 questions of any characters, and their audit trail, fit what the memory ledger may hold', async () => {
+  // The default limits are those of a heap of 512 MiB.
+  await against(full ? {} : { maxSize: 24 * MIB }, async (server) => {
+    for (let user = 0; user < 12; user++)
+      for (let at = 0; at < many(8, 60); at++) {
+        const payment = {
+          name: `x${at}`,
+          length: many(200_000, 500_000),
+          thread: `t${at}`,
+          user: `user${user}`,
+        }
+        await payAndAnswer(server, payment, { status: 'cancelled' })
+      }
+  })
+})
+
 test('F2 a frame without a mask after a foreign origin ends the socket and not the process', async () => {
   const code = await against({}, async ({ port }) => {
     const wire = openWire(port)

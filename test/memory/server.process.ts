@@ -29,16 +29,18 @@ export interface ServerConfig {
   readonly limits?: Limits
   /** Approvals that the ledger keeps. */
   readonly maxRecords?: number
+  /** Characters that it keeps. */
+  readonly maxSize?: number
   /** Default: in memory. */
   readonly ledger?:
     | { readonly kind: 'file'; readonly path: string }
     | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
 }
 
-const { limits, maxRecords, ledger }: ServerConfig = JSON.parse(process.argv[2] ?? '{}')
+const { limits, maxRecords, maxSize, ledger }: ServerConfig = JSON.parse(process.argv[2] ?? '{}')
 
 async function openLedger(): Promise<Ledger> {
-  if (ledger === undefined) return memoryLedger({ maxRecords })
+  if (ledger === undefined) return memoryLedger({ maxRecords, maxSize })
   if (ledger.kind === 'file') return fileLedger(ledger.path)
   const client = createClient({ url: ledger.url }).on('error', () => {})
   await client.connect()
@@ -78,6 +80,19 @@ const long = tool({
   execute: async ({ times }) => `漢${Math.random()}${'x'.repeat(times)}`,
 })
 
+const pay = tool({
+  name: 'pay',
+  description: 'Pays an invoice',
+  input: z.object({ to: z.string() }),
+  needsApproval: true,
+  redact: ({ to }) => ({ to, account: '[REDACTED]' }),
+  mandates: ({ to }) => [
+    { id: 'always', label: 'Pay this one', where: [{ field: 'to', is: to }] },
+    { id: 'never', label: 'Never pay this one', where: [{ field: 'to', is: to }], decide: 'deny' },
+  ],
+  execute: async () => 'paid',
+})
+
 let count = 0
 const toolCall = (name: string, input: unknown): ModelEvent => ({
   type: 'tool-call',
@@ -86,18 +101,19 @@ const toolCall = (name: string, input: unknown): ModelEvent => ({
   arguments: JSON.stringify(input),
 })
 
-/** `ask 3` asks three times, `fill 9` asks once with nine characters, `report 5` reports five times, `long 9` gives nine characters again and again; to anything else it says hello. It keeps nothing. */
+/** `ask 3` asks three times, `fill 9` asks once with nine characters, `pay 9 x` pays somebody whose name begins so and has nine characters, `report 5` reports five times, `long 9` gives nine characters again and again; to anything else it says hello. It keeps nothing. */
 const model: Model = {
   id: 'script',
   async *stream({ messages }) {
     const last = messages.at(-1)
     const said = last?.role === 'user' ? JSON.stringify(last.content) : ''
     const again = last?.role === 'tool' ? JSON.stringify(messages.at(0)?.content) : ''
-    const [, verb, times = '1'] =
-      /(ask|fill|report) (\d+)/.exec(said) ?? /(long) (\d+)/.exec(said + again) ?? []
+    const [, verb, times = '1', name = ''] =
+      /(ask|fill|pay|report) (\d+) ?(\w*)/.exec(said) ?? /(long) (\d+)/.exec(said + again) ?? []
     if (verb === 'ask')
       for (let at = 0; at < Number(times); at++) yield toolCall('mail', { to: 'ann@example.org' })
     else if (verb === 'fill') yield toolCall('mail', { to: 'x'.repeat(Number(times)) })
+    else if (verb === 'pay') yield toolCall('pay', { to: name.padEnd(Number(times), 'я') })
     else if (verb === 'report' || verb === 'long') yield toolCall(verb, { times: Number(times) })
     else yield { type: 'text-delta', delta: 'Hello.' }
     yield { type: 'finish', reason: verb === undefined ? 'stop' : 'tool_calls' }
@@ -106,7 +122,7 @@ const model: Model = {
 
 const agent = createAgent({
   model,
-  tools: [mail, report, long],
+  tools: [mail, pay, report, long],
   limits,
   approvals: { ledger: await openLedger() },
   warn: () => {},

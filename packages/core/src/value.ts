@@ -107,7 +107,7 @@ export function oneOf<const T>(value: unknown, ...options: readonly T[]): T | un
 }
 
 /** The digits of a number from the first to the last that is not 0. */
-const significant = (number: string) => number.replace(/e.*|[-.]/gi, '').replace(/^0+|0+$/g, '')
+const significant = (number: string) => /[1-9](?:.*[1-9])?/.exec(number.replace(/e.*|[-.]/gi, ''))?.[0]
 
 /** Whether a text is empty, or JSON whose numbers JavaScript keeps: it would show and send an id of 19 digits, say, with other digits. */
 export function isExactJson(text: string): boolean {

@@ -325,6 +325,18 @@ test('a ledger that cannot read its grants asks, and one that cannot make them l
   expect((await speak(failing.agent, [], 'a')).asked.length).toBe(1)
 })
 
+test('a scopeKey of more than 8,192 characters makes no session approval: the answer counts once', async () => {
+  const { agent, runs } = sender({ scopeKey: ({ to }) => String(to) })
+  const [fits, long] = ['x'.repeat(8192), 'y'.repeat(8193)]
+  let { history } = await reply(agent, await speak(agent, [], long), { approved: true, scope: 'session' })
+  const asked = await speak(agent, history, long)
+  expect([runs.length, asked.asked.length]).toEqual([1, 1])
+  ;({ history } = await reply(agent, asked, { approved: true, scope: 'session' }))
+  ;({ history } = await reply(agent, await speak(agent, history, fits), { approved: true, scope: 'session' }))
+  expect((await speak(agent, history, fits)).asked).toEqual([])
+  expect((await agent.grants.list('ann')).map(({ scopeKey }) => scopeKey)).toEqual([fits])
+})
+
 const url = 'https://chat.example.org/api/grants'
 const asked = async (
   agent: ReturnType<typeof sender>['agent'],

@@ -285,6 +285,36 @@ test('the audit trail keeps the newest lines', async () => {
   expect(kept).toEqual([17, 18, 19])
 })
 
+test('the audit trail in memory has at most 8 Mi characters: long lines of one user leave those of others', async () => {
+  const ledger = memoryLedger()
+  const line = (ownerHash: string, at: number, view: string) =>
+    ledger.audit({ at, event: 'issued', ownerHash, threadId: 't', view })
+  for (let at = 0; at < 10; at++) await line('ann', at, 'short')
+  for (let at = 10; at < 60; at++) await line('mallory', at, 'x'.repeat(1024 * 1024))
+  const kept: number[] = []
+  let size = 0
+  for await (const entry of ledger.auditTrail()) {
+    kept.push(entry.at)
+    size += JSON.stringify(entry).length
+  }
+  expect(kept).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 53, 54, 55, 56, 57, 58, 59])
+  expect(size).toBeLessThanOrEqual(8 * 1024 * 1024)
+})
+
+test('of a text with any character beyond Latin-1, each takes two bytes, and counts twice', async () => {
+  const issue = async (letter: string) => {
+    const ledger = memoryLedger({ maxSize: 200_000, maxSizePerOwner: 200_000, now: () => 0 })
+    let count = 0
+    const ask = (n: number) =>
+      ledger.issue(record(`a${n}`, { arguments: JSON.stringify({ x: letter.repeat(1000) }), edits: false }))
+    while ((await ask(count)).status === 'issued') count++
+    return count
+  }
+  const [latin, cyrillic] = [await issue('é'), await issue('я')]
+  expect(cyrillic).toBeGreaterThan(10)
+  expect(Math.abs(latin - 2 * cyrillic)).toBeLessThanOrEqual(2)
+})
+
 test.each(['maxRecords', 'maxSize', 'maxOpenPerThread', 'maxGrantsPerOwner', 'grantTtl', 'maxAuditEntries'])(
   'memoryLedger refuses a %s that is not a positive integer',
   (option) => {

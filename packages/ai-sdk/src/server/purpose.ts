@@ -46,22 +46,23 @@ export async function inputFor(
 
 function purposeOf({ input, continued, replaces, page }: ReadRequest, stored: readonly Message[]): Purpose {
   const { messages } = input
+  const versions = versionsOf(stored)
   // With another text, the page shows another version.
-  const isSame = (shown: Message) => sameJson(versionOf(shown, stored)?.content, shown.content)
+  const isSame = ({ id, content }: Message) => sameJson(versions.get(id)?.content, content)
   const storedId = (id: string | undefined) => {
     const shown = messages.find((message) => message.id === id)
-    return shown && isSame(shown) ? versionOf(shown, stored)?.id : id
+    return shown && isSame(shown) ? versions.get(shown.id)?.id : id
   }
   const said = storedId(page.said)
   const rest = { kind: 'go-on', said, asked: continued ? storedId(page.asked) : said } as const
   const last = messages.findLast(({ role }) => role === 'user')
-  const id = last && versionOf(last, stored)?.id
+  const id = last && versions.get(last.id)?.id
   if (last === undefined || (id === undefined && page.isReplyLast)) return rest
   if (id === undefined) {
-    const edited = newsIn(messages).find((message) => versionOf(message, stored) && !isSame(message))
+    const edited = newsIn(messages).find((message) => versions.has(message.id) && !isSame(message))
     if (edited === undefined) return { kind: 'message', said }
     // The request with this edit was lost. A version with another id may be another page's, which is to stay.
-    const isOwn = versionOf(edited, stored)?.id === edited.id
+    const isOwn = versions.get(edited.id)?.id === edited.id
     return isOwn ? { kind: 'edit', id: edited.id, edited, said } : rest
   }
   // The SDK repeats a failed request as if its message were edited.
@@ -102,12 +103,16 @@ function newsIn(messages: readonly Message[]): readonly Message[] {
   return messages.filter(({ role }, at) => role === 'user' && at > spoken)
 }
 
-/** The stored message of which this one is a version. */
-function versionOf({ id: of }: Message, stored: readonly Message[]): Message | undefined {
-  return stored.find(({ id, role, metadata }) => {
-    const { versions = [] } = getCountersignMetadata(metadata)
-    return role === 'user' && (id === of || (Array.isArray(versions) && versions.includes(of)))
-  })
+/** The stored messages of the user, by their ids and those of their other versions. */
+function versionsOf(stored: readonly Message[]): ReadonlyMap<unknown, Message> {
+  const found = new Map<unknown, Message>()
+  for (const message of stored) {
+    if (message.role !== 'user') continue
+    const { versions } = getCountersignMetadata(message.metadata)
+    for (const id of [message.id, ...(Array.isArray(versions) ? versions : [])])
+      if (!found.has(id)) found.set(id, message)
+  }
+  return found
 }
 
 /** The agent does not get the calls of the page: it takes those that are stored. */

@@ -77,7 +77,8 @@ export async function handleAiSdkChat(
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
-    const step = run.again.find((message) => !run.messages.includes(message))?.id
+    const whole = new Set(run.messages)
+    const step = run.again.find((message) => !whole.has(message))?.id
     const own = { continued, keepAlive, messageId, runId, before: run.again, step }
     const select = isElsewhere ? onlyResults(agent.threads ? OVERTAKEN : ONLY_CARRIED_OUT) : undefined
     return toResponse(eventsOf(run.events, select), own, request)

@@ -11,11 +11,12 @@ import { fromAGUIMessages } from '@countersign/core/ag-ui'
 export function eventsOf(messages: readonly Message[]): AGUIEvent[] {
   const shown = new Map(fromAGUIMessages(messages).map((message) => [message.id, message]))
   const ended = new Set(messages.flatMap((message) => (message.role === 'tool' ? message.toolCallId : [])))
-  return messages.flatMap((message, at): AGUIEvent[] => {
+  const owners = ownersOf(messages)
+  return messages.flatMap((message): AGUIEvent[] => {
     const { id: messageId } = message
     switch (message.role) {
       case 'reasoning': {
-        const owner = messages.slice(at).find(({ role }) => role === 'assistant')?.id ?? messageId
+        const owner = owners.get(message) ?? messageId
         const { messageId: _, ...own } = getCountersignMetadata(message.metadata)
         const metadata = { countersign: { ...own, messageId: owner } }
         return [
@@ -63,6 +64,17 @@ export function eventsOf(messages: readonly Message[]): AGUIEvent[] {
 }
 
 /** The sources of a message, and what the application has put into its metadata. */
+/** The assistant's message after each of the messages. */
+function ownersOf(messages: readonly Message[]): ReadonlyMap<Message, string> {
+  const owners = new Map<Message, string>()
+  let owner: string | undefined
+  for (const message of messages.toReversed()) {
+    if (message.role === 'assistant') owner = message.id
+    if (owner !== undefined) owners.set(message, owner)
+  }
+  return owners
+}
+
 function writtenTo({ id: messageId, metadata = {} }: Message, shown: UIMessage | undefined): AGUIEvent[] {
   const sources = (shown?.parts ?? []).flatMap((part): AGUIEvent[] => {
     if (part.type !== 'source') return []

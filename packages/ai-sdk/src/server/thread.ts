@@ -85,12 +85,16 @@ interface LastShown {
   readonly text: string
 }
 
+/** A page that shows so many steps which are not stored shows another reply: to look for more of them takes time only. */
+const MAX_MISSED = 64
+
 /** The message of a reply that a page shows last; at -1 if it shows none, undefined if that can't be told. Each step is one message. */
 function lastShown(
   steps: readonly (readonly AiSdkPart[])[],
   reply: readonly Message[],
 ): LastShown | undefined {
   let next = 0
+  let missed = 0
   let last: LastShown | undefined = { at: -1, text: '' }
   for (const step of steps) {
     const begun = idsOf(step.filter(isToolPart))
@@ -98,11 +102,17 @@ function lastShown(
     if (begun.size === 0 && text === '') continue
     const isOf = (message: Message) =>
       begun.size > 0 ? hasCall(message, begun) : textOf(message).startsWith(text)
-    const at = reply.findIndex((message, index) => index >= next && isOf(message))
+    const at = indexFrom(reply, next, isOf)
     last = at < 0 ? undefined : { at, text }
     if (last) next = at + 1
+    else if (++missed === MAX_MISSED) return undefined
   }
   return last
+}
+
+function indexFrom<T>(list: readonly T[], from: number, isIt: (item: T) => boolean): number {
+  for (let at = from; at < list.length; at++) if (isIt(list[at] as T)) return at
+  return -1
 }
 
 /** The message without the text and the calls that the page shows; none if nothing is left. */
@@ -137,10 +147,11 @@ function callsOf(message: Message) {
 /** The AI SDK has one message for a whole reply: its messages become the steps of one. */
 function joined(messages: readonly UIMessage[]): UIMessage[] {
   let user = 0
+  let id = replyId([])
   return messages.map((message, at) => {
-    if (message.role === 'user') user = at
+    if (message.role === 'user') [user, id] = [at, replyId([message])]
     if (message.role !== 'assistant') return message
-    const mark = { ...aiSdkOf(message.metadata), id: replyId(messages.slice(0, user + 1)), step: at - user }
+    const mark = { ...aiSdkOf(message.metadata), id, step: at - user }
     return { ...message, parts: message.parts.map(signed), metadata: { ...message.metadata, aiSdk: mark } }
   })
 }

@@ -217,7 +217,7 @@ function readField({ control, required }: QuestionField, typed: string): Read {
 }
 
 function readNumber(typed: string, whole: boolean): Read {
-  const value = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed) ? Number(typed) : Number.NaN
+  const value = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(typed) ? Number(typed) : Number.NaN
   if (whole && !Number.isInteger(value)) return { type: 'fault', fault: 'This must be a whole number.' }
   if (!Number.isFinite(value)) return { type: 'fault', fault: 'This must be a number, such as 2.5.' }
   // A larger number would be rounded, so that something else than what was typed is sent.

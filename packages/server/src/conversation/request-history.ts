@@ -33,7 +33,8 @@ export function mergeHistory(
     if (message.role === 'user') {
       if (isKnown(message.id)) return []
       ids.add(message.id)
-      return [message]
+      // Only the server knows which there are.
+      return [withoutOwn(message, 'versions')]
     }
     if (message.role !== 'tool' || !waiting.delete(message.toolCallId)) return []
     const id = isKnown(message.id) ? newId() : message.id

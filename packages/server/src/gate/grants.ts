@@ -9,7 +9,14 @@ import { copyOf } from '../encoding/copy.js'
 import { isLeft, type Outside } from '../encoding/hooks.js'
 import { randomId } from '../encoding/ids.js'
 import { ignoreRejection, inWords } from '../encoding/in-words.js'
-import { type Grant, type GrantKey, type GrantRequest, isScopeKey, scopeKeyText } from '../ledger/grant.js'
+import {
+  type Grant,
+  type GrantKey,
+  type GrantRequest,
+  isScopeKey,
+  MAX_SCOPE_KEY,
+  scopeKeyText,
+} from '../ledger/grant.js'
 import type { ApprovalRecord, Ledger, LedgerAnswer } from '../ledger/ledger.js'
 import type { ChosenMandate } from '../mandates/offer.js'
 import { audit } from '../scope/audit.js'
@@ -294,7 +301,7 @@ function grantKey({ threadId }: RunScope, owner: string, { tool, input, name }: 
 function keyText(tool: string, key: unknown): string {
   if (isScopeKey(key)) return scopeKeyText(key)
   ignoreRejection(key)
-  const message = `scopeKey of the tool ${tool} must return text, a number or a boolean, not ${inWords(key)}: each call needs approval.`
+  const message = `scopeKey of the tool ${tool} must return text of at most ${MAX_SCOPE_KEY} characters, a number or a boolean; it is ${inWords(key)}: each call needs approval.`
   throw invalidTool(message, { tool })
 }
 

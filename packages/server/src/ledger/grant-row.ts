@@ -1,7 +1,7 @@
 import { copyOf } from '../encoding/copy.js'
 import { randomId } from '../encoding/ids.js'
-import type { Grant, GrantRequest, GrantSelector } from './grant.js'
-import { NEVER } from './ledger.js'
+import type { Grant, GrantRequest, GrantSelector, MandateTerms } from './grant.js'
+import { MAX_REASON_LENGTH, NEVER } from './ledger.js'
 
 /**
  * Creates the grant for a request at `now`; `ttl` is the lifetime if the request has none, in milliseconds. A standing denial without one
@@ -16,8 +16,13 @@ export function newGrant(request: GrantRequest, now: number, ttl: number): Grant
     expiresAt: Math.min(now + (request.ttl ?? lifetime) - (request.age ?? 0), NEVER),
     usesLeft: uses,
     tool,
-    ...(terms !== undefined && { terms: { ...copyOf(terms), used: 0, spent: 0, recent: [] } }),
+    ...(terms !== undefined && { terms: { ...bounded(terms), used: 0, spent: 0, recent: [] } }),
   }
+}
+
+/** A copy with a reason as short as the ledger keeps others. */
+function bounded(terms: MandateTerms): MandateTerms {
+  return copyOf({ ...terms, reason: terms.reason?.slice(0, MAX_REASON_LENGTH) })
 }
 
 /** Whether a grant has neither expired nor been used up. */

@@ -14,8 +14,12 @@ export interface GrantKey {
   readonly scopeKey: string
 }
 
+/** Characters of a scope key: the model may decide how long it is, and a user has 1,000 session approvals. */
+export const MAX_SCOPE_KEY = 8192
+
 export function isScopeKey(key: unknown): key is string | number | boolean {
-  return typeof key === 'string' || typeof key === 'boolean' || Number.isFinite(key)
+  if (typeof key === 'string') return key.length <= MAX_SCOPE_KEY
+  return typeof key === 'boolean' || Number.isFinite(key)
 }
 
 /**
@@ -25,7 +29,7 @@ export function isScopeKey(key: unknown): key is string | number | boolean {
  */
 export function scopeKeyText(key: string | number | boolean): string {
   if (!isScopeKey(key)) {
-    const message = `A scope key must be text, a finite number or a boolean, not ${inWords(key)}.`
+    const message = `A scope key must be text of at most ${MAX_SCOPE_KEY} characters, a finite number or a boolean; it is ${inWords(key)}.`
     throw new CountersignError('invalid-argument', message)
   }
   return typeof key === 'string' && !key.startsWith('=') ? key : `=${JSON.stringify(key)}`

@@ -16,6 +16,19 @@ export function isMandate(grant: Grant): grant is MandateGrant {
  */
 const MAX_MANDATES = 64
 
+/** Characters of all their conditions and reasons: what the model and the user decide the length of. */
+const MAX_TEXT = 65_536
+
+/** Whether mandates of one tool, or its standing denials, may be kept together. */
+function fits(mandates: readonly MandateGrant[]): boolean {
+  const text = mandates.reduce((sum, { terms }) => sum + textOf(terms), 0)
+  return mandates.length <= MAX_MANDATES && text <= MAX_TEXT
+}
+
+function textOf({ where, reason = '' }: Mandate): number {
+  return JSON.stringify(where).length + JSON.stringify(reason).length
+}
+
 /**
  * The latest uses that can be given back, per mandate. A use is given back within moments or never, so this bounds how many calls can be
  * about to start at once.
@@ -135,11 +148,13 @@ export function addMandate(
   if (call !== undefined && call.tool !== grant.terms.tool && meetsAll(call.input, grant.terms.where))
     return 'exceeded'
   const first = call && applies(grant, call, now) ? charged(grant, call, now) : undefined
-  const others = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
-  const oldest = others.find((one) => !hasLimits(one))
-  if (others.length < MAX_MANDATES) return [...others, first ?? grant]
-  if (oldest === undefined) return isLimited(grant, call) ? 'uncounted' : 'full'
-  return [...others.filter((one) => one !== oldest), first ?? grant]
+  const kept = mandates.filter((one) => one.scopeKey !== grant.scopeKey && now < one.expiresAt)
+  while (!fits([...kept, grant])) {
+    const oldest = kept.findIndex((one) => !hasLimits(one))
+    if (oldest === -1) return isLimited(grant, call) ? 'uncounted' : 'full'
+    kept.splice(oldest, 1)
+  }
+  return [...kept, first ?? grant]
 }
 
 /** Whether a mandate bounds how many calls start. If it were dropped, it would begin anew for a request that was open before it was chosen. */
@@ -178,7 +193,7 @@ export function addDenial(
     terms: { ...base.terms, approvals: isNew ? [...approvals, approvalId] : approvals },
   }
   if (known !== undefined) return { stored, left: live.map((one) => (one === known ? stored : one)) }
-  return { stored, left: live.length < MAX_MANDATES ? [...live, stored] : undefined }
+  return { stored, left: fits([...live, stored]) ? [...live, stored] : undefined }
 }
 
 /** A denial without an approval that has taken it back; undefined if no other has chosen it. One that is too common to be counted stays. */

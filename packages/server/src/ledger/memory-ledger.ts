@@ -12,7 +12,8 @@ export interface MemoryLedgerOptions extends LedgerLimits {
   readonly maxRecords?: number | undefined
   /**
    * Characters of requests and outcomes kept at once. An open request counts twice, or three times if it can be edited: its answer and
-   * outcome always fit. Default 256 Mi.
+   * Characters of requests and outcomes kept at once, twice those of a text with any beyond Latin-1. An open request counts twice, or three
+   * times if it can be edited: its answer and outcome always fit. Default 256 Mi.
    */
   readonly maxSize?: number | undefined
   /**
@@ -25,7 +26,7 @@ export interface MemoryLedgerOptions extends LedgerLimits {
    * All requests without a subject share half of `maxSize`.
    */
   readonly maxSizePerOwner?: number | undefined
-  /** Lines of the audit trail kept; the oldest lines of the users with the most are dropped first. Default 10,000. */
+  /** Lines of the audit trail kept, of 8 Mi characters at most; the oldest lines of the users with the most are dropped first. Default 10,000. */
   readonly maxAuditEntries?: number | undefined
 }
 

@@ -8,42 +8,57 @@ export interface MemoryLog {
   lines(): AsyncIterable<string>
 }
 
-/** The newest lines of a log, with a fair share for every group. */
+/** Characters of all lines that are kept: a line may hold arguments. */
+const MAX_SIZE = 8 * 1024 * 1024
+
+/** The newest lines of a log, with a fair share for every group of their number, and of their characters. */
 export function memoryLog(capacity: number): MemoryLog {
   let kept: readonly Line[] = []
   let fresh: Line[] = []
+  let freshSize = 0
+  const all = () =>
+    newest(
+      newest([...kept, ...fresh], capacity, () => 1),
+      MAX_SIZE,
+      ({ text }) => text.length,
+    )
   return {
     append(text, group) {
       fresh.push({ text, group })
-      // Trimmed only after `capacity` new lines, so that the cost of an append does not depend on the log's length.
-      if (fresh.length < capacity) return
-      kept = newest([...kept, ...fresh], capacity)
+      freshSize += text.length
+      // Trimmed only after `capacity` new lines or many characters, so that the cost of an append does not depend on the log's length.
+      if (fresh.length < capacity && freshSize < MAX_SIZE / 4) return
+      kept = all()
       fresh = []
+      freshSize = 0
     },
     async *lines() {
-      for (const { text } of newest([...kept, ...fresh], capacity)) yield text
+      for (const { text } of all()) yield text
     },
   }
 }
 
-/** The newest lines of each group. A group with many lines can't push out the lines of groups with fewer. */
-function newest(lines: readonly Line[], capacity: number): readonly Line[] {
-  if (lines.length <= capacity) return lines
-  const counts = new Map<string, number>()
-  for (const { group } of lines) counts.set(group, (counts.get(group) ?? 0) + 1)
+/** The newest lines of each group, as much as fits. A group with much can't push out the lines of groups with less. */
+function newest(lines: readonly Line[], capacity: number, sizeOf: (line: Line) => number): readonly Line[] {
+  const sizes = new Map<string, number>()
+  for (const line of lines) sizes.set(line.group, (sizes.get(line.group) ?? 0) + sizeOf(line))
   // What a group leaves of its equal share goes to the others.
-  let [left, groups, share] = [capacity, counts.size, 0]
-  for (const count of [...counts.values()].sort((a, b) => a - b)) {
+  let [left, groups, share] = [capacity, sizes.size, 0]
+  if ([...sizes.values()].reduce((sum, size) => sum + size, 0) <= capacity) return lines
+  for (const size of [...sizes.values()].sort((a, b) => a - b)) {
     share = Math.max(1, Math.floor(left / groups))
-    if (count > share) break
-    left -= count
+    if (size > share) break
+    left -= size
     groups -= 1
   }
   const seen = new Map<string, number>()
-  const kept = lines.toReversed().filter(({ group }) => {
-    const newer = seen.get(group) ?? 0
-    seen.set(group, newer + 1)
-    return newer < share
+  let total = 0
+  const kept = lines.toReversed().filter((line) => {
+    const used = (seen.get(line.group) ?? 0) + sizeOf(line)
+    if (used > share || total + sizeOf(line) > capacity) return false
+    seen.set(line.group, used)
+    total += sizeOf(line)
+    return true
   })
-  return kept.slice(0, capacity).reverse()
+  return kept.reverse()
 }

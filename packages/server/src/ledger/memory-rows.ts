@@ -291,9 +291,14 @@ function shortOf<Kind extends Row>(row: Kind): Kind {
   return { ...row, ...row.short, short: undefined }
 }
 
-function sizeOf({ record, state, words, reserved = 0 }: Row): number {
-  const used = (words?.length ?? 0) + Math.max(0, state.length - SHORT)
-  return record.length + Math.max(reserved, used)
+function sizeOf({ record, state, words = '', reserved = 0 }: Row): number {
+  const used = words.length * widthOf(words) + Math.max(0, state.length - SHORT) * widthOf(state)
+  return record.length * widthOf(record) + Math.max(reserved * widthOf(record), used)
+}
+
+/** How often a character of a text counts: engines keep two bytes for each if any of them is beyond Latin-1. */
+function widthOf(text: string): number {
+  return /[^\0-\xff]/.test(text) ? 2 : 1
 }
 
 /** Waiters for changes of rows in this process. */

@@ -180,16 +180,23 @@ export function denialsRow(denials: readonly MandateGrant[]): Row {
   return { ...mandatesRow(denials), list: DENIALS, expendable: false }
 }
 
-/** The states of mandates that were read or written last, parsed: each call of their tool reads them. By their text, so none is out of date. */
+/**
+ * The states of mandates that were read or written last, parsed: each call of their tool reads them. By their text, so none is out of date.
+ * Bounded by their characters, because a user decides how long they are.
+ */
 const parsedMandates = new Map<string, readonly MandateGrant[]>()
-const MAX_PARSED = 100
+const MAX_PARSED = 2 * 1024 * 1024
+let parsedSize = 0
 
 function remember(state: string, mandates: readonly MandateGrant[]): readonly MandateGrant[] {
+  if (parsedMandates.has(state) || state.length > MAX_PARSED) return mandates
   for (const oldest of parsedMandates.keys()) {
-    if (parsedMandates.size < MAX_PARSED) break
+    if (parsedSize + state.length <= MAX_PARSED) break
     parsedMandates.delete(oldest)
+    parsedSize -= oldest.length
   }
   parsedMandates.set(state, mandates)
+  parsedSize += state.length
   return mandates
 }
 

@@ -28,15 +28,16 @@ export function mayMeetAll(input: unknown, where: readonly Constraint[]): boolea
   })
 }
 
-const plainTexts = new WeakMap<object, Map<unknown, string>>()
+const plainTexts = new WeakMap<object, Map<unknown, PlainText>>()
+
+type PlainText = ReturnType<typeof plainText>
 
 /** The plain text of an argument, read once for all rules: the model decides how long it is. */
-function plainOnce(input: unknown, value: unknown): string {
-  const known = plainTexts.get(Object(input)) ?? new Map<unknown, string>()
+function plainOnce(input: unknown, value: unknown): PlainText {
+  const known = plainTexts.get(Object(input)) ?? new Map<unknown, PlainText>()
   plainTexts.set(Object(input), known)
-  const text = known.get(value) ?? plainText(String(value))
-  known.set(value, text)
-  return text
+  if (!known.has(value)) known.set(value, plainText(String(value)))
+  return known.get(value)
 }
 
 /** What an argument is of which nobody can tell whether it is there: something other than a plain object is where its parent should be. */
@@ -74,9 +75,8 @@ function meets(value: unknown, constraint: Constraint): boolean {
 }
 
 /** A value of another type may be converted by the tool, so nothing is known of it. */
-function mayMeet(value: unknown, constraint: Constraint, plain: () => string): boolean {
-  if ('is' in constraint) return mayBeOneOf(value, [constraint.is], plain)
-  if ('in' in constraint) return mayBeOneOf(value, constraint.in, plain)
+function mayMeet(value: unknown, constraint: Constraint, plain: () => PlainText): boolean {
+  if ('is' in constraint || 'in' in constraint) return mayBeOneOf(value, constraint, plain)
   // Also where a double is not exact, it is on the right side of a bound that is.
   if ('atMost' in constraint) return typeof value !== 'number' || !(value > constraint.atMost)
   if ('atLeast' in constraint) return typeof value !== 'number' || !(value < constraint.atLeast)
@@ -84,16 +84,24 @@ function mayMeet(value: unknown, constraint: Constraint, plain: () => string): b
   return base === undefined || mayBeUnder(value, base)
 }
 
-/** Texts that differ only in what a tool may ignore may be the same. */
-function mayBeOneOf(
-  value: unknown,
-  list: readonly (string | number | boolean)[],
-  plain: () => string,
-): boolean {
+/** Texts that differ only in what a tool may ignore may be the same, and so may those of which that can't be told. */
+function mayBeOneOf(value: unknown, constraint: Choice, plain: () => PlainText): boolean {
+  const list = 'is' in constraint ? [constraint.is] : constraint.in
   if (!list.some((one) => typeof one === typeof value)) return true
   const text = plain()
-  return list.some((one) => plainText(String(one)) === text)
+  return text === undefined || choicesOf(constraint, list).some((one) => one === undefined || one === text)
 }
+
+type Choice = Extract<Constraint, { is: unknown } | { in: unknown }>
+
+function choicesOf(constraint: Choice, list: readonly unknown[]): readonly PlainText[] {
+  const texts = choices.get(constraint) ?? list.map((one) => plainText(String(one)))
+  choices.set(constraint, texts)
+  return texts
+}
+
+/** The plain texts of constraints, read once. */
+const choices = new WeakMap<Constraint, readonly PlainText[]>()
 
 function baseOf(constraint: Extract<Constraint, { under: string }>): Base | undefined {
   const base = bases.get(constraint) ?? readBase(constraint.under)

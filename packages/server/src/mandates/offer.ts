@@ -17,6 +17,8 @@ export interface ChosenMandate {
 }
 
 const MAX_OFFERS = 16
+/** Characters of the conditions of one, as JSON: the model may decide how long a text in them is, and each call reads those that are kept. */
+const MAX_WHERE = 16_384
 
 /**
  * Reads what a tool's `mandates` returned. The result is a copy.
@@ -54,12 +56,18 @@ function readOffer(value: unknown, place: string): MandateOffer {
   return {
     id: textOf(id, 64, `${place}.id`),
     label: textOf(label, 200, `${place}.label`),
-    where: readConstraints(where, `${place}.where`),
+    where: readWhere(where, `${place}.where`),
     ...(isCount && { uses }),
     ...(isTime && { expiresIn }),
     ...(budget !== undefined && { budget: readBudget(budget, `${place}.budget`) }),
     ...(decide === 'deny' && { decide }),
   }
+}
+
+function readWhere(value: unknown, place: string): MandateOffer['where'] {
+  const where = readConstraints(value, place)
+  if (JSON.stringify(where).length <= MAX_WHERE) return where
+  throw invalid(place, `at most ${MAX_WHERE} characters as JSON`, value)
 }
 
 function readBudget(value: unknown, place: string): MandateBudget {

@@ -11,11 +11,18 @@ const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}]/u
 
 const URL_START = /^[a-z][a-z\d+.-]*:\/\//i
 
-/** Longer texts are never under anything, in characters. */
+/** Longer texts are never under anything, and may be under everything, in characters. */
 const MAX_LENGTH = 8192
+
+/**
+ * More combining marks in a row than UAX #15 lets through as Stream-Safe Text: normalizing them takes the square of their number. Two
+ * letters (halfwidth Katakana) become such marks. The lookbehind begins once per row, not at each of its marks.
+ */
+const MANY_MARKS = /(?<![\p{M}\uff9e\uff9f])[\p{M}\uff9e\uff9f]{31}/u
 
 /** Reads a base; undefined if it could be read in two ways itself, or is a URL that is not written in its normal form. */
 export function readBase(text: string): Base | undefined {
+  if (text.length > MAX_LENGTH || UNSEEN.test(text) || MANY_MARKS.test(text)) return undefined
   const isUrl = URL_START.test(text)
   const root = isUrl ? rootOf(text) : text.startsWith('/') ? '/' : ''
   if (root === undefined || /[?#]/.test(isUrl ? text : '')) return undefined
@@ -48,7 +55,8 @@ export function isUnder(value: unknown, base: Base): boolean {
  * is only a text that everybody reads alike, of the same kind, with another host or other segments. Upper and lower case count as the same.
  */
 export function mayBeUnder(value: unknown, base: Base): boolean {
-  if (typeof value !== 'string' || URL_START.test(value) !== base.isUrl) return true
+  if (typeof value !== 'string' || value.length > MAX_LENGTH || URL_START.test(value) !== base.isUrl)
+    return true
   const segments = base.isUrl ? urlSegments(value, base) : pathSegments(value, base)
   if (segments === 'elsewhere') return false
   // Some servers leave out the parameters of each name in a URL: `/admin;a=b/users`.
@@ -59,10 +67,17 @@ export function mayBeUnder(value: unknown, base: Base): boolean {
   )
 }
 
-/** A text without differences that some programs ignore: case, spaces at its ends, what is not seen, several forms of one character. */
-export function plainText(text: string): string {
-  const seen = text.replace(ALL_UNSEEN, '').normalize('NFKC').replace(ALL_UNSEEN, '')
-  return seen.trim().toUpperCase().toLowerCase().normalize('NFKC')
+/**
+ * A text without differences that some programs ignore: case, spaces at its ends, what is not seen, several forms of one character.
+ * Undefined if it would take too long to tell.
+ */
+export function plainText(text: string): string | undefined {
+  const seen = normalized(text.replace(ALL_UNSEEN, ''))?.replace(ALL_UNSEEN, '')
+  return seen === undefined ? undefined : normalized(seen.trim().toUpperCase().toLowerCase())
+}
+
+function normalized(text: string): string | undefined {
+  return MANY_MARKS.test(text) ? undefined : text.normalize('NFKC')
 }
 
 const ALL_UNSEEN = new RegExp(UNSEEN, 'gu')
@@ -107,7 +122,7 @@ function segmentsOf(text: string, { isUrl, root }: Base): readonly string[] | un
   const path = isUrl ? pathOf(whole.slice(root.length)) : whole.slice(root.length)
   // A second slash at the start makes another root.
   if (path === undefined || path.startsWith('/') || (!isUrl && /%[\da-f]{2}/i.test(path))) return undefined
-  if (path.normalize('NFKC') !== path) return undefined
+  if (normalized(path) !== path) return undefined
   const all = path.split('/')
   // In a path, `.` and `//` change nothing. In a URL, servers differ.
   const segments = isUrl ? withoutLast(all) : all.filter((segment) => segment !== '' && segment !== '.')

@@ -86,7 +86,7 @@ function pathNames(text: string): Names | undefined {
   if (!isSafe(text)) return undefined
   for (let at = 0; at + 2 < text.length; at++)
     if (text[at] === '%' && isHex(text[at + 1]) && isHex(text[at + 2])) return undefined
-  if (text.normalize('NFKC') !== text) return undefined
+  if (hasManyMarks(text) || text.normalize('NFKC') !== text) return undefined
   const isAbsolute = text[0] === '/'
   if (isAbsolute && text[1] === '/') return undefined
   const names: string[] = []
@@ -106,7 +106,8 @@ function urlNames(text: string, host: string): Names | undefined {
     path += letter
   }
   const resolved = resolve(path)
-  if (resolved === undefined || resolved.normalize('NFKC') !== resolved) return undefined
+  if (resolved === undefined || hasManyMarks(resolved) || resolved.normalize('NFKC') !== resolved)
+    return undefined
   const names = resolved.split('/')
   if (names[names.length - 1] === '') names.pop()
   for (const name of names) if (name === '.' || !isName(name)) return undefined
@@ -186,8 +187,20 @@ function mayMeetOne(value: unknown, constraint: Constraint): boolean {
   return wanted.some((one) => alike(String(one), String(value)))
 }
 
+/** Whether a text has more than 30 combining marks in a row, not counting what is not seen. */
+function hasManyMarks(text: string): boolean {
+  let marks = 0
+  for (const letter of text) {
+    if (!isSafe(letter) && letter !== '\\') continue
+    marks = /^[\p{M}\uff9e\uff9f]$/u.test(letter) ? marks + 1 : 0
+    if (marks > 30) return true
+  }
+  return false
+}
+
 /** Whether two texts are the same to a program that ignores case, spaces at the ends, unseen characters and forms of characters. */
 function alike(one: string, other: string): boolean {
+  if (hasManyMarks(one) || hasManyMarks(other)) return true
   const [first, second] = [one, other].map((text) => {
     let seen = ''
     for (const letter of text.normalize('NFKC')) if (isSafe(letter) || letter === '\\') seen += letter
@@ -197,6 +210,7 @@ function alike(one: string, other: string): boolean {
 }
 
 function mayBeUnderByForce(value: string, base: string): boolean {
+  if (value.length > 8192) return true
   const host = schemeAndHost(base)
   const own = schemeAndHost(value)
   if ((host === undefined) !== (own === undefined)) return true

@@ -32,6 +32,44 @@ test('W12 of more mandates than are kept for a tool, the oldest is dropped, and 
   expect(await find(ledger, 'supplier 2')).toMatchObject({ approved: true })
 })
 
+test('W12 the reason of a standing denial is kept, and told the model, up to 4,096 characters', async () => {
+  const ledger = memoryLedger()
+  const chat = openChat({ ledger })
+  await chat.reply(await chat.propose([bill(500, 'mallory')]), {
+    ...{ approved: false, mandate: 'never' },
+    reason: 'r'.repeat(100_000),
+  })
+  const [kept] = await ledger.list('ann', 'thread')
+  expect(kept?.terms?.reason).toBe('r'.repeat(4096))
+  const { results: refused } = await chat.propose([bill(1, 'mallory')])
+  expect(JSON.stringify(refused).length).toBeLessThan(10_000)
+})
+
+test('W12 the conditions and reasons of the standing denials of a tool are kept up to 65,536 characters: one more is refused', async () => {
+  const ledger = memoryLedger()
+  const long = (n: number) => `${n}${'x'.repeat(16_000)}`
+  for (let n = 0; n < 4; n++)
+    expect(await grant(ledger, n, long(n), false)).toMatchObject({ status: 'granted' })
+  expect(await grant(ledger, 4, long(4), false)).toEqual({ status: 'full' })
+  expect(await find(ledger, long(0))).toMatchObject({ approved: false })
+  expect(await grant(ledger, 5, 'eve', false)).toMatchObject({ status: 'granted' })
+})
+
+test('W12 of mandates whose conditions are too long together, the oldest is dropped, as many as need be', async () => {
+  const ledger = memoryLedger()
+  const long = (n: number, length = 16_000) => `${n}${'x'.repeat(length)}`
+  for (let n = 0; n < 4; n++) await grant(ledger, n, long(n), true)
+  expect(await grant(ledger, 4, long(4, 30_000), true)).toMatchObject({ status: 'granted' })
+  expect((await ledger.list('ann', 't')).map(({ scopeKey }) => scopeKey)).toEqual([
+    'terms 2',
+    'terms 3',
+    'terms 4',
+  ])
+  // what never fits drops nothing
+  expect(await grant(ledger, 5, long(5, 70_000), true)).toEqual({ status: 'full' })
+  expect(await ledger.list('ann', 't')).toHaveLength(3)
+})
+
 test('W12 maxGrantsPerOwner drops no standing denial: it refuses one for a conversation too many', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kept-'))
   onTestFinished(() => rm(folder, { recursive: true }))

@@ -712,6 +712,10 @@ test('what a tool offers by mistake is not offered, with a warning that says whe
     [[{ ...good, id: '' }], 'mandates[0].id must be text'],
     [[{ ...good, label: 'x'.repeat(201) }], 'mandates[0].label must be text'],
     [[{ ...good, where: undefined }], 'mandates[0].where must be a list'],
+    [
+      [{ ...good, where: [{ field: 'to', is: 'x'.repeat(16_384) }] }],
+      'mandates[0].where must be at most 16384 characters as JSON',
+    ],
     [[{ ...good, uses: 0 }], 'mandates[0].uses must be a positive integer'],
     [[{ ...good, expiresIn: 'never' }], 'mandates[0].expiresIn must be a positive number'],
     [[{ ...good, expiresIn: Number.MAX_SAFE_INTEGER }], 'mandates[0].expiresIn must be a positive number'],

@@ -67,6 +67,33 @@ test('W16 a text is read once, with however many values and rules it is compared
   expect(normalize.mock.contexts.filter((one) => String(one) === text).length).toBeLessThanOrEqual(2)
 })
 
+test('W16 a text with more combining marks in a row than UAX #15 lets through may be any: it is blocked, and never normalized', () => {
+  const normalize = vi.spyOn(String.prototype, 'normalize')
+  for (const marks of [
+    '\u0301'.repeat(31),
+    '\uff9e'.repeat(40),
+    '\u0301\u200d'.repeat(31),
+    '\u0301\u0323'.repeat(500),
+  ]) {
+    normalize.mockClear()
+    for (const condition of [{ is: 'mallory' }, { in: ['mallory', 'eve'] }])
+      for (const text of [`a${marks}`, `bob a${marks} bob`])
+        expect([decisionOf(text, condition), decisionOf(text, condition, 'ask')]).toEqual(['block', 'ask'])
+    expect([decisionOf(`/tmp/a${marks}`, etc), decisionOf(`https://intra.example/a${marks}`, admin)]).toEqual(
+      ['block', 'block'],
+    )
+    for (const value of [`/tmp/${marks}`, `https://x${marks}/`])
+      expect(() => decisionOf('/tmp', { under: value })).toThrow('in its normal form')
+    // a rule over such a text: nothing can be told apart from it
+    expect(decisionOf('bob', { is: `a${marks}` })).toBe('block')
+    const long = normalize.mock.contexts.filter((one) => /[\p{M}\uff9e]{31}/u.test(String(one)))
+    expect(long).toEqual([])
+  }
+  const fits = `a${'\u0301'.repeat(30)}`
+  expect(decisionOf(`${fits}${fits}`, { is: 'mallory' })).toBe('allow')
+  expect(decisionOf(`${fits}`, { is: fits.normalize() })).toBe('block')
+})
+
 test('W16 what surely lies elsewhere is not blocked', () => {
   for (const value of [
     '/tmp/a',

@@ -127,6 +127,14 @@ test('T9 an edited message takes the place of the earlier one, also of the first
   expect((await load()).map(versionsOf)).toEqual([['u1', 'u1b'], [], ['u2', 'u2b'], []])
 })
 
+test('T9 which versions a message has is only for the server to say', async () => {
+  const { run, load } = setUp()
+  const metadata = { own: 1, countersign: { versions: ['u0', 'u1', 'u2'] } }
+  await run([{ id: 'u1', role: 'user', content: 'One', metadata }])
+  const [said] = await load()
+  expect([said && versionsOf(said), said?.metadata]).toEqual([[], { own: 1 }])
+})
+
 test('T9 the approval requests of a branch that was left are cancelled in the ledger, and cannot be answered', async () => {
   const { agent, ledger, run, load, ran } = setUp([{ type: 'text-delta', delta: 'Well.' }], asks)
   await run([user('u1', 'One')])
