@@ -70,7 +70,7 @@ type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
 /**
  * Takes the thread of a run, adds what the request brings, and stores it. `abandoned`: only if this run was still open on it.
  *
- * @throws CountersignError `thread-busy` (409) if another run is open on this thread: `data.runId` names it; `thread-full` (413);
+ * @throws CountersignError `thread-busy` (409) if another run is open on this thread: `data.runId` names it; `thread-full` (507);
  * `thread-unknown` (404) if the request continues a message that the thread does not have;
  * `ledger-unavailable` if the store can't be reached.
  */

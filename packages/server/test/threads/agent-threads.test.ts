@@ -637,11 +637,11 @@ test('a message that is sent at once after a stop waits for the stopped run to r
   expect(seen).toHaveLength(2)
 })
 
-test('a full thread is refused before the run starts, with 413', async () => {
+test('a full thread is refused before the run starts, with 507', async () => {
   const { agent } = setUp({ threads: memoryThreads({ maxMessages: 2 }) })
   await all(agent.run(input([user('u1', 'Hi')]), { context }))
   const response = await post(agent, input([user('u2', 'More')]))
-  expect(response.status).toBe(413)
+  expect(response.status).toBe(507)
   expect((await response.json()).error.code).toBe('thread-full')
 })
 
