@@ -113,8 +113,11 @@ export async function openThread(
       ? uploadedHistory(given)
       : await withEdits(mergeHistory(history, given, toolkit, known, newId), history.length)
     const gap = gapOf(history, given, page.last)
-    // The answer is asked for anew; the other one stays stored, on a branch of its own.
-    const left = merged.length > history.length ? 0 : gap.unseen
+    const isCut = isCutOff(history.at(-1))
+    // An answer that comes late, such as that of another page, is no reason to replace a complete reply.
+    const isLate = !isCut && (resume.length > 0 || given.at(-1)?.role === 'tool')
+    // The reply is asked for anew; the other one stays stored, on a branch of its own.
+    const left = merged.length > history.length || isLate ? 0 : gap.unseen
     const asked = left > 0 ? merged.slice(0, -left) : merged
     const kept = stored.slice(0, stored.length - left)
     const closed = await leaveBranch(shown, kept, closeCalls, newId)
@@ -144,8 +147,8 @@ export async function openThread(
     return {
       messages,
       hasNews,
-      isAnswered: !hasNews && gap.lacksTurn,
-      isCut: isCutOff(history.at(-1)),
+      isAnswered: !hasNews && (gap.lacksTurn || left < gap.unseen),
+      isCut,
       // What was left out of an upload must go from the page as well.
       isPageBehind: isUpload || isRestored || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
