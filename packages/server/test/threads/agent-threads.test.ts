@@ -204,6 +204,25 @@ test('T6: a result counts for a call of the client, and not for one of the serve
   expect(results).not.toContain('from c1')
 })
 
+test('a result that another page has given before, behind which the reply is complete, asks the model for nothing: its page gets what is stored', async () => {
+  const { agent, seen } = setUp({
+    say: (_, call) =>
+      call === 1
+        ? [{ type: 'tool-call', id: 'c1', name: 'locate', arguments: '{}' }]
+        : [{ type: 'text-delta', delta: `Reply ${call}.` }],
+  })
+  const asked = await all(agent.run(input([user('u1', 'Go')]), { context }))
+  const last = asked.flatMap((event) => (event.type === 'TOOL_CALL_START' ? event.parentMessageId : []))[0]
+  const forwardedProps = { countersign: { after: 'u1', last } }
+  const give = (id: string) =>
+    all(agent.run(input([{ id, role: 'tool', toolCallId: 'c1', content: id }], { forwardedProps }), { context }))
+  await give('first')
+  const [, snapshot, ...rest] = await give('second')
+  expect(seen).toHaveLength(2)
+  expect(JSON.stringify(snapshot)).toMatch(/MESSAGES_SNAPSHOT.*Reply 2/)
+  expect(rest).toMatchObject([{ type: 'RUN_FINISHED', metadata: { finishReason: 'nothing-to-do' } }])
+})
+
 test('T2: another user has nothing of the thread, and the same answer as for one that does not exist', async () => {
   const { agent, seen } = setUp()
   await all(agent.run(input([user('u1', 'Hi')]), { context }))
