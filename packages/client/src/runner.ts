@@ -120,8 +120,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
   /** By itself, nothing goes out behind a request that the server refused: with the next message, the refused one may be left out. */
   function sendQueued(isAsked = false): void {
     const [item] = state.queue
-    const isHeld = !isAsked && (state.error?.data.status || isRefusedWhole(state.error))
-    if (!item || run || paused || isHeld || !mayGo(item)) return
+    if (!item || run || paused || !mayGo(item)) return
+    if (!isAsked && (state.error?.data.status || isRefusedWhole(state.error))) return
     store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       // What another page has sent meanwhile is in the conversation.

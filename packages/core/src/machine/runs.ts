@@ -185,7 +185,8 @@ function returnUnsettled(
  */
 export function isRefusedWhole(error: CountersignError | undefined): boolean {
   const { status, code } = error?.data ?? {}
-  return [400, 413, 422, 'invalid-request', 'request-too-large'].some((one) => one === (status ?? code))
+  const refusals: readonly unknown[] = [400, 413, 422, 'invalid-request', 'request-too-large']
+  return refusals.includes(status ?? code)
 }
 
 /** An answer that no server has seen can be given again; a cancellation and the output of a client tool are sent again. */
