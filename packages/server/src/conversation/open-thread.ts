@@ -142,7 +142,8 @@ export async function openThread(
     }
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
     const isRecovery = abandoned !== undefined
-    const recorder = new Recorder(settings, writer, { messages, isRecovery, usedBefore })
+    const replaced = thread === undefined || left > 0 ? undefined : replacedBy(thread, shown, head)
+    const recorder = new Recorder(settings, writer, { messages, isRecovery, replaced, usedBefore })
     const hasNews = messages.length > kept.length || page.regenerate !== undefined
     return {
       messages,
@@ -245,6 +246,17 @@ function continuedBranch(
   const last =
     (isSentAgain && answers.length === 0 ? find(sent?.id) : undefined) ?? (isNew ? find(after) : undefined)
   return last === undefined || shown.includes(last) ? shown : to(headOf(messages, last.id))
+}
+
+/** The end of what is stored behind the user message `last`: of what was shown, or else the newest. */
+function replacedBy(
+  { head, messages, byId }: KnownThread,
+  shown: readonly KnownMessage[],
+  last: string | null,
+): string | undefined {
+  if (last === null || byId.get(last)?.message.role !== 'user') return undefined
+  const end = head !== last && shown.some(({ id }) => id === last) ? head : headOf(messages, last)
+  return end === null || end === last ? undefined : end
 }
 
 /** @throws CountersignError `thread-unknown` */
