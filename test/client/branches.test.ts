@@ -1,7 +1,7 @@
 import type { UIMessage } from '@countersign/client'
 import { versionsOf } from '@countersign/client/server-threads'
 import { expect, test, vi } from 'vitest'
-import { calls, openPage, startServer, stop, words } from './threads-server.js'
+import { calls, openPage, type Reply, startServer, stop, words } from './threads-server.js'
 
 // Edited messages and regenerated replies in a page whose server keeps the conversation.
 
@@ -130,6 +130,48 @@ test("a message that replaces one that is not there, or is not the user's, is re
     })
   expect(textsIn(page)).toEqual(['Hello', 'Well.'])
 })
+
+// K18 M3
+test.each([
+  [
+    'fails',
+    () => {
+      throw new Error('The provider is down.')
+    },
+  ],
+  [
+    'is stopped',
+    async function* () {
+      await new Promise(() => {})
+    },
+  ],
+  ['has nothing to say', () => [stop]],
+] as const)(
+  'T9 a new version that %s before its first word leaves the reply in place that it was to replace, with what followed that',
+  async (how, reply: Reply) => {
+    const server = startServer(said('One.'), said('Two.'), reply, said('Again.'))
+    const page = openPage(server)
+    await page.client.sendMessage('First')
+    await page.client.sendMessage('Second')
+    const before = textsIn(page)
+    const [first] = messagesIn(page)
+    const again = page.client.regenerate({ messageId: first?.id ?? '' })
+    if (how === 'is stopped') {
+      await vi.waitUntil(() => page.client.getSnapshot().status === 'streaming')
+      page.client.stop()
+    }
+    await again
+    await vi.waitUntil(() => textsIn(page).length === before.length)
+    const other = openPage(server)
+    await vi.waitUntil(() => textsIn(other).length === before.length)
+    for (const { client } of [page, other])
+      expect(client.getSnapshot()).toMatchObject({ status: 'ready', error: undefined })
+    expect([textsIn(page), textsIn(other)]).toEqual([before, before])
+    await page.client.regenerate({ messageId: first?.id ?? '' })
+    expect(textsIn(page)).toEqual(['First', 'Again.'])
+    await vi.waitUntil(() => messagesIn(page).flatMap(versionsOf).length === 2)
+  },
+)
 
 test('T9 an edit that is posted again continues the branch that it made; without its message it changes nothing', async () => {
   const server = startServer(said('One.'), said('Two.'), said('Edited.'), said('Again.'))

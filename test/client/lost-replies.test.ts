@@ -1,5 +1,6 @@
 import { ChatClient, type Connection, fetchServerSentEvents } from '@countersign/client'
 import { serverHistory } from '@countersign/client/server-history'
+import { versionsOf } from '@countersign/client/server-threads'
 import {
   createAgent,
   handleChat,
@@ -9,9 +10,9 @@ import {
   memoryThreads,
   tool,
 } from '@countersign/server'
-import { expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { openPage, startServer, stop, words } from './threads-server.js'
+import { calls, openPage, startServer, stop, words } from './threads-server.js'
 
 // The server keeps the conversation, and the network loses the rest of a reply that the server has finished.
 
@@ -152,4 +153,62 @@ test('a request without a message, of a page that lacks what another one has sai
     .getSnapshot()
     .messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? part.text : [])))
   expect(texts).toEqual(['one', 'One.', 'two', 'Two.'])
+})
+
+// K18 M1
+describe('a late answer in another browser, where the reply is not shown yet', () => {
+  const textsIn = ({ client }: ReturnType<typeof openPage>) =>
+    client
+      .getSnapshot()
+      .messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? part.text : [])))
+
+  test.each([
+    ['that agrees', true, 'sent'],
+    ['that is refused', false, 'refused'],
+  ])('%s asks the model for nothing: its page is shown the reply, which stays', async (_, approved, status) => {
+    const server = startServer(
+      () => calls('send', { to: 'ada' }),
+      () => [words('Sent.'), stop],
+      () => [words('Again.'), stop],
+    )
+    const first = openPage(server)
+    await first.client.sendMessage('Send it')
+    const second = openPage(server, { pollEvery: 60_000 })
+    await vi.waitUntil(() => second.client.getSnapshot().pendingApprovals.length === 1)
+    const [card] = second.client.getSnapshot().pendingApprovals
+    const id = card?.approval.id ?? ''
+    await first.client.addToolApprovalResponse({ id, approved: true })
+    expect(await second.client.addToolApprovalResponse({ id, approved })).toMatchObject({ status })
+    expect(textsIn(second)).toEqual(['Send it', 'Sent.'])
+    expect(second.client.getSnapshot()).toMatchObject({
+      status: 'ready',
+      lastRun: { reason: 'nothing-to-do' },
+    })
+    const looks = first.requests.length
+    await vi.waitUntil(() => first.requests.length > looks + 2)
+    expect(textsIn(first)).toEqual(['Send it', 'Sent.'])
+    expect(first.client.getSnapshot().messages.flatMap(versionsOf)).toEqual([])
+    expect(server.executed).toEqual(['ada'])
+  })
+
+  test('and a reply that was cut off is asked for anew', async () => {
+    const server = startServer(
+      () => calls('send', { to: 'ada' }),
+      async function* () {
+        yield words('Half of')
+        throw new Error('down')
+      },
+      () => [words('Again.'), stop],
+    )
+    const first = openPage(server)
+    await first.client.sendMessage('Send it')
+    const second = openPage(server, { pollEvery: 60_000 })
+    await vi.waitUntil(() => second.client.getSnapshot().pendingApprovals.length === 1)
+    const [card] = second.client.getSnapshot().pendingApprovals
+    const answer = { id: card?.approval.id ?? '', approved: true }
+    await first.client.addToolApprovalResponse(answer)
+    await second.client.addToolApprovalResponse(answer)
+    expect(textsIn(second)).toEqual(['Send it', 'Again.'])
+    expect(server.executed).toEqual(['ada'])
+  })
 })

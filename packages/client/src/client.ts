@@ -118,7 +118,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
       perform: async (name, value) => this.#perform(name as CommandName, value),
       takeOver: (error) => this.#runner.takeOver(error),
       rejoin: (run) => this.#runner.rejoin(run),
-      sendQueued: () => this.#runner.run ?? this.#runner.sendQueued(),
+      sendQueued: () => this.#runner.sendQueued(),
     })
     this.#runner = createRunner(session, this.#kept)
     this.#perform = createPerformer(session, this.#runner)

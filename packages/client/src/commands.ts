@@ -148,7 +148,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       if (run) return sendResult(run)
       if (state.queue.length >= maxQueued) return queueFull(maxQueued)
       dispatch({ type: 'queue', item })
-      if (!runner.run) runner.sendQueued()
+      if (!runner.run) runner.sendQueued(true)
       return runner.run && !isQueued(id) ? sendResult(runner.run) : { status: 'queued', id }
     },
 
@@ -158,7 +158,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       const visible = awaitedRequests(state)
       if (visible.length > 0) return answersFirst(visible)
       runner.resetContinuationLimit()
-      if (!hasUnsentAnswer(state)) runner.sendQueued()
+      if (!hasUnsentAnswer(state)) runner.sendQueued(true)
       return sendResult(runner.run ?? runner.open('message', undefined, { options }))
     },
 

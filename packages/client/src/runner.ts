@@ -5,6 +5,7 @@ import {
   CountersignError,
   executingCalls,
   hasUnsentAnswer,
+  isRefusedWhole,
   type RequestOptions,
   type RunEnd,
   type ToolMap,
@@ -22,7 +23,7 @@ import { createToolJobs } from './tool-jobs.js'
 
 /** Whether the server said that it did not take the request. */
 function isRefused(end: RunEnd): boolean {
-  return end.type === 'failed' && end.error.code === 'http-status' && Number(end.error.data.status) < 500
+  return end.type === 'failed' && Number(end.error.data.status) < 500
 }
 
 export type Runner = ReturnType<typeof createRunner>
@@ -116,13 +117,15 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (ids.length > 0) dispatch({ type: 'close', ids, because: 'expired' })
   }
 
-  function sendQueued(): Run | undefined {
+  /** By itself, nothing goes out behind a request that the server refused: with the next message, the refused one may be left out. */
+  function sendQueued(isAsked = false): Run | undefined {
     const [item] = state.queue
     if (!item || run || paused || !mayGo(item)) return undefined
+    if (!isAsked && (state.error?.data.status || isRefusedWhole(state.error))) return undefined
     return store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       // What another page has sent meanwhile is in the conversation.
-      return state.messages.has(item.id) ? sendQueued() : say(item.message, item.options)
+      return state.messages.has(item.id) ? sendQueued(isAsked) : say(item.message, item.options)
     })
   }
 

@@ -101,11 +101,11 @@ test('T38 limits.depth and limits.idLength: 400 names the option', async () => {
   }
 })
 
-test('T38 a thread that would exceed a limit of its store: 413 names the limit and its value, and nothing is stored', async () => {
-  for (const [limit, max, text] of [
-    ['maxMessages', 3, 'Hi'],
-    ['maxMessageBytes', 300, 'x'.repeat(400)],
-    ['maxThreadBytes', 500, 'x'.repeat(400)],
+test('T38 a thread that would exceed a limit of its store: 507, or 413 for a message that no thread could take, names the limit and its value, and nothing is stored', async () => {
+  for (const [limit, max, text, status] of [
+    ['maxMessages', 3, 'Hi', 507],
+    ['maxMessageBytes', 300, 'x'.repeat(400), 413],
+    ['maxThreadBytes', 500, 'x'.repeat(400), 507],
   ] as const) {
     const threads = memoryThreads({ [limit]: max })
     const agent = agentWith({}, threads)
@@ -114,7 +114,7 @@ test('T38 a thread that would exceed a limit of its store: 413 names the limit a
     const before = await threads.load({ owner: 'ann', threadId: 't' })
     const messages = limit === 'maxMessages' ? [user(text), user(text)] : [user(text)]
     const refused = await handleChat(agent, requestOf({ messages }), options)
-    expect(refused.status).toBe(413)
+    expect(refused.status).toBe(status)
     expect((await refused.json()).error).toMatchObject({ code: 'thread-full', limit, max })
     expect(await threads.load({ owner: 'ann', threadId: 't' })).toEqual(before)
     expect((await handleChat(agent, requestOf({ threadId: 'another' }), options)).status).toBe(200)

@@ -63,10 +63,10 @@ export function useFoundClient<Tools extends ToolMap = ToolMap>(
 ): ComputedRef<ChatClient<Tools>> {
   const provided = useClients<Tools>()
   let found: Found<Tools> | undefined
+  let mine: ChatClients<Tools> | undefined
   const page = {}
   const leave = () => found?.clients.leave(found.client, page)
   onScopeDispose(leave, true)
-  let mine: ChatClients<Tools> | undefined
   // Resolved lazily, at the latest with the next flush, so that options that change one after another, as
   // props do, are applied together. A client needs no cleanup until it is used.
   return computed(() => {

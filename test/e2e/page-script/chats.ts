@@ -105,7 +105,8 @@ export function choosing({ spec, open }: Bench): void {
     const cases = [
       [401, '', 'You are signed out'],
       [413, '', 'This is too much to send at once'],
-      [413, '{"error":{"code":"thread-full"}}', 'This chat is full'],
+      [507, '{"error":{"code":"thread-full","limit":"maxMessages"}}', 'This chat is full'],
+      [507, '{"error":{"code":"thread-full","limit":"store"}}', 'The server has no room at the moment'],
       [502, '<h1>Bad Gateway</h1>', 'The server is not available right now'],
     ] as const
     await demo.page.route('**/api/chat', (route) => {

@@ -61,11 +61,13 @@ function refusal(status: number, body: string): FailureWords {
     case 409:
       return words('Another reply is being written in this chat', 'Wait for its end, then retry.')
     case 413:
-      if (body.includes('maxThreadsPerOwner'))
-        return words('You have too many chats', 'Delete one, then retry. What you wrote is kept.')
-      return body.includes('"thread-full"')
-        ? words('This chat is full', 'Start a new chat.')
-        : words('This is too much to send at once', 'Send a shorter message.')
+      return words('This is too much to send at once', 'Send a shorter message.')
+    case 507:
+      if (body.includes('"store"'))
+        return words('The server has no room at the moment', 'What you wrote is kept. Try again later.')
+      return body.includes('maxThreadsPerOwner')
+        ? words('You have too many chats', 'Delete one, then retry. What you wrote is kept.')
+        : words('This chat is full', 'What you wrote is kept. Start a new chat.')
     case 408:
     case 429:
       return words('The server is busy', 'Wait a moment, then retry.')

@@ -28,8 +28,7 @@ export const messageSteps = {
     if (state.messages.has(message.id)) return 'illegal-step'
     // With the message that was refused, this one would be refused as well.
     const last = state.order.at(-1)
-    if (last?.role === 'user' && state.error && isRefusedWhole(state.error))
-      retainMessages(state, (other) => other !== last)
+    if (last?.role === 'user' && isRefusedWhole(state.error)) retainMessages(state, (other) => other !== last)
     const draft = addMessage(state, message)
     for (const part of message.parts) addDone(state, draft, { ...part })
     return undefined

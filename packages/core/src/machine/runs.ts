@@ -183,9 +183,10 @@ function returnUnsettled(
  * Whether a server or proxy refused a request for its form or size before using any of it: the same request
  * would be refused again. Over a socket, a run that never began reports this with an error code of its own.
  */
-export function isRefusedWhole({ code, data }: CountersignError): boolean {
-  if (code === 'run-error') return data.code === 'invalid-request' || data.code === 'request-too-large'
-  return code === 'http-status' && [400, 413, 422].includes(Number(data.status))
+export function isRefusedWhole(error: CountersignError | undefined): boolean {
+  const { status, code } = error?.data ?? {}
+  const refusals: readonly unknown[] = [400, 413, 422, 'invalid-request', 'request-too-large']
+  return refusals.includes(status ?? code)
 }
 
 /** An answer that no server has seen can be given again; a cancellation and the output of a client tool are sent again. */

@@ -70,7 +70,7 @@ type ThreadRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
 /**
  * Takes the thread of a run, adds what the request brings, and stores it. `abandoned`: only if this run was still open on it.
  *
- * @throws CountersignError `thread-busy` (409) if another run is open on this thread: `data.runId` names it; `thread-full` (413);
+ * @throws CountersignError `thread-busy` (409) if another run is open on this thread: `data.runId` names it; `thread-full` (507);
  * `thread-unknown` (404) if the request continues a message that the thread does not have;
  * `ledger-unavailable` if the store can't be reached.
  */
@@ -113,8 +113,11 @@ export async function openThread(
       ? uploadedHistory(given)
       : await withEdits(mergeHistory(history, given, toolkit, known, newId), history.length)
     const gap = gapOf(history, given, page.last)
-    // The answer is asked for anew; the other one stays stored, on a branch of its own.
-    const left = merged.length > history.length ? 0 : gap.unseen
+    const isCut = isCutOff(history.at(-1))
+    // An answer that comes late, such as that of another page, is no reason to replace a complete reply.
+    const isLate = !isCut && (resume.length > 0 || given.at(-1)?.role === 'tool')
+    // The reply is asked for anew; the other one stays stored, on a branch of its own.
+    const left = merged.length > history.length || isLate ? 0 : gap.unseen
     const asked = left > 0 ? merged.slice(0, -left) : merged
     const kept = stored.slice(0, stored.length - left)
     const closed = await leaveBranch(shown, kept, closeCalls, newId)
@@ -139,13 +142,14 @@ export async function openThread(
     }
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
     const isRecovery = abandoned !== undefined
-    const recorder = new Recorder(settings, writer, { messages, isRecovery, usedBefore })
+    const replaced = thread === undefined || left > 0 ? undefined : replacedBy(thread, shown, head)
+    const recorder = new Recorder(settings, writer, { messages, isRecovery, replaced, usedBefore })
     const hasNews = messages.length > kept.length || page.regenerate !== undefined
     return {
       messages,
       hasNews,
-      isAnswered: !hasNews && gap.lacksTurn,
-      isCut: isCutOff(history.at(-1)),
+      isAnswered: !hasNews && (gap.lacksTurn || left < gap.unseen),
+      isCut,
       // What was left out of an upload must go from the page as well.
       isPageBehind: isUpload || isRestored || gap.isBehind || left < gap.unseen,
       lost: recorder.lost,
@@ -242,6 +246,17 @@ function continuedBranch(
   const last =
     (isSentAgain && answers.length === 0 ? find(sent?.id) : undefined) ?? (isNew ? find(after) : undefined)
   return last === undefined || shown.includes(last) ? shown : to(headOf(messages, last.id))
+}
+
+/** The end of what is stored behind the user message `last`: of what was shown, or else the newest. */
+function replacedBy(
+  { head, messages, byId }: KnownThread,
+  shown: readonly KnownMessage[],
+  last: string | null,
+): string | undefined {
+  if (last === null || byId.get(last)?.message.role !== 'user') return undefined
+  const end = head !== last && shown.some(({ id }) => id === last) ? head : headOf(messages, last)
+  return end === null || end === last ? undefined : end
 }
 
 /** @throws CountersignError `thread-unknown` */

@@ -13,6 +13,8 @@ interface Found {
   readonly messages: readonly Message[]
   /** This run only ends one whose process died, so what it stores is unfinished in any case. */
   readonly isRecovery: boolean
+  /** What is to be shown again if the run says nothing: the end of the version that it was to replace. */
+  readonly replaced: string | undefined
   /** What earlier runs with the same id have used. */
   readonly usedBefore: readonly TokenUsage[]
 }
@@ -99,7 +101,8 @@ export class Recorder {
       isUnfinished,
       hasFinished: release && this.#ending === 'finished',
     })
-    const isChanged = messages.length > 0
+    const back = release && head === this.found.messages.at(-1)?.id ? this.found.replaced : undefined
+    const isChanged = messages.length > 0 || back !== undefined
     if (!isChanged && !release) return
     const { length } = this.usage
     const { runId } = this.writer.run
@@ -108,7 +111,7 @@ export class Recorder {
     if (!isChanged && usage === undefined) return this.writer.release()
     // No call runs whose result could not be stored. What has happened already is stored nevertheless.
     const spare = release ? 0 : this.#branch.openCalls
-    await this.writer.append({ ...(isChanged && { messages, head, spare }), usage, release })
+    await this.writer.append({ ...(isChanged && { messages, head: back ?? head, spare }), usage, release })
     this.#stored = length
     commit()
   }

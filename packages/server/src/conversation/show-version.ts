@@ -10,7 +10,7 @@ import { ThreadWriter, takeThread } from './thread-writer.js'
 /**
  * Shows the branch that a message is on, from now on, and closes what is open on the branch that was shown.
  *
- * @throws CountersignError `thread-unknown` (404), `thread-busy` (409), `thread-full` (413), `ledger-unavailable`
+ * @throws CountersignError `thread-unknown` (404), `thread-busy` (409), `thread-full` (507), `ledger-unavailable`
  */
 export async function showVersion(
   threads: KnownThreads,

@@ -125,5 +125,7 @@ function threadFull({ limit, max }: ThreadFull): CountersignError {
   const what = max === undefined ? 'The store of threads has no room' : `It would exceed ${limit} (${max})`
   const help = limit === 'maxThreadsPerOwner' || limit === 'store' ? 'remove a thread' : 'start a new thread'
   const message = `${what}: ${help}, or raise the limit, an option of the store. Nothing was stored.`
-  return new CountersignError('thread-full', message, { status: 413, limit, max })
+  // 413 is for a message that is too large in any thread: a client leaves that out of its next request. This one may be taken later.
+  const status = limit === 'maxMessageBytes' ? 413 : 507
+  return new CountersignError('thread-full', message, { status, limit, max })
 }

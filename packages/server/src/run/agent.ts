@@ -80,7 +80,7 @@ export interface Agent<Output = unknown> {
    * it. `undefined`: the agent has no threads.
    *
    * @throws CountersignError `thread-busy` (`data.status` 409) if another run is open on this thread, with its id in `data.runId`;
-   * `thread-full` (413), `shutting-down` (503), `ledger-unavailable`; the reason of `gone`
+   * `thread-full` (507), `shutting-down` (503), `ledger-unavailable`; the reason of `gone`
    *
    * @param gone Aborts when its caller waits no longer.
    */

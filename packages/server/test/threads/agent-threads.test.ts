@@ -204,6 +204,25 @@ test('T6: a result counts for a call of the client, and not for one of the serve
   expect(results).not.toContain('from c1')
 })
 
+test('a result that another page has given before, behind which the reply is complete, asks the model for nothing: its page gets what is stored', async () => {
+  const { agent, seen } = setUp({
+    say: (_, call) =>
+      call === 1
+        ? [{ type: 'tool-call', id: 'c1', name: 'locate', arguments: '{}' }]
+        : [{ type: 'text-delta', delta: `Reply ${call}.` }],
+  })
+  const asked = await all(agent.run(input([user('u1', 'Go')]), { context }))
+  const last = asked.flatMap((event) => (event.type === 'TOOL_CALL_START' ? event.parentMessageId : []))[0]
+  const forwardedProps = { countersign: { after: 'u1', last } }
+  const give = (id: string) =>
+    all(agent.run(input([{ id, role: 'tool', toolCallId: 'c1', content: id }], { forwardedProps }), { context }))
+  await give('first')
+  const [, snapshot, ...rest] = await give('second')
+  expect(seen).toHaveLength(2)
+  expect(JSON.stringify(snapshot)).toMatch(/MESSAGES_SNAPSHOT.*Reply 2/)
+  expect(rest).toMatchObject([{ type: 'RUN_FINISHED', metadata: { finishReason: 'nothing-to-do' } }])
+})
+
 test('T2: another user has nothing of the thread, and the same answer as for one that does not exist', async () => {
   const { agent, seen } = setUp()
   await all(agent.run(input([user('u1', 'Hi')]), { context }))
@@ -637,11 +656,11 @@ test('a message that is sent at once after a stop waits for the stopped run to r
   expect(seen).toHaveLength(2)
 })
 
-test('a full thread is refused before the run starts, with 413', async () => {
+test('a full thread is refused before the run starts, with 507', async () => {
   const { agent } = setUp({ threads: memoryThreads({ maxMessages: 2 }) })
   await all(agent.run(input([user('u1', 'Hi')]), { context }))
   const response = await post(agent, input([user('u2', 'More')]))
-  expect(response.status).toBe(413)
+  expect(response.status).toBe(507)
   expect((await response.json()).error.code).toBe('thread-full')
 })
 

@@ -214,6 +214,18 @@ test('a reply that was generated anew is restored as a version of its own', asyn
   expect((await load()).at(-1)?.metadata?.countersign).toMatchObject({ cut: true, versions: { length: 2 } })
 })
 
+test('a new version whose process dies before its first word leaves the reply in place that it was to replace, once recover() has ended it', async () => {
+  const { start, shown } = machines()
+  const first = start(() => [delta('First')])
+  await (await first.post({ runId: 'r1', messages: [user('u1')] })).text()
+  await (await first.post({ runId: 'r2', messages: [user('u2')] })).text()
+  const again = { runId: 'r3', forwardedProps: { countersign: { regenerate: 'u1' } } }
+  await start(() => cutOff()).dieAfter('RUN_STARTED', again)
+  expect((await shown()).map(({ parts }) => parts)).toEqual([['u1']])
+  expect(await start(() => []).agent.recover()).toBe(1)
+  expect((await shown()).map(({ parts }) => parts)).toEqual([['u1'], ['First'], ['u2'], ['First']])
+})
+
 test('processes that die one after the other: each keeps what the one before had sent', async () => {
   const { start, shown, threads } = machines()
   await start(() => cutOff(delta('One'))).dieAfter('One', { runId: 'r1', messages: [user('u1')] })

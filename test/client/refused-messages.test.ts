@@ -1,0 +1,147 @@
+import { memoryThreads, type ThreadFull, type ThreadStore } from '@countersign/server'
+import { expect, test, vi } from 'vitest'
+import { openPage, startServerWith, stop, words } from './threads-server.js'
+
+// K18 S3: messages of the user that the server had refused were dropped when the queue went on by itself.
+
+/** A store that has no room while `full.is`, as `redisThreads` at `maxmemory`. */
+function littleRoom() {
+  const full = { is: false }
+  const base = memoryThreads()
+  const unlessFull = async <T>(act: () => Promise<T>): Promise<T | ThreadFull> =>
+    full.is ? { status: 'full', limit: 'store' } : act()
+  const threads: ThreadStore = {
+    ...base,
+    id: 'little-room',
+    append: (...change) => unlessFull(() => base.append(...change)),
+    hold: (...held) => unlessFull(() => base.hold(...held)),
+  }
+  return { full, threads }
+}
+
+/** A server whose first reply ends when it is told to. */
+function startHeld(options: Parameters<typeof startServerWith>[0]) {
+  let end = () => {}
+  const held = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const server = startServerWith(options, async function* () {
+    yield words('One.')
+    await held
+    yield stop
+  })
+  return { server, end }
+}
+
+type Page = ReturnType<typeof openPage>
+
+const statusOf = ({ client }: Page) => client.getSnapshot().status
+
+/** What the user has said, as far as it is in the conversation, and what is queued. */
+function said({ client }: Page) {
+  const { messages, queue } = client.getSnapshot()
+  const textOf = ({ parts }: (typeof messages)[number]) =>
+    parts.map((part) => (part.type === 'text' ? part.text.slice(0, 9) : part.type)).join()
+  return {
+    sent: messages.filter(({ role }) => role === 'user').map(textOf),
+    queued: queue.map(({ message }) => textOf(message)),
+  }
+}
+
+/** Sends a message, and others while its reply streams. */
+async function sendAndQueue(page: Page, ...texts: readonly string[]) {
+  void page.client.sendMessage('1')
+  await vi.waitUntil(() => statusOf(page) === 'streaming')
+  for (const text of texts) expect(await page.client.sendMessage(text)).toMatchObject({ status: 'queued' })
+}
+
+const large = 'too large '.repeat(200_000)
+const bodyBytes = 1_000_000
+
+test('what is queued behind a message for which the store has no room waits, and retry() sends all of it in order', async () => {
+  const { full, threads } = littleRoom()
+  const { server, end } = startHeld({ threads })
+  const page = openPage(server, { attempts: 1 })
+  await sendAndQueue(page, '2', '3', '4')
+  const { append } = threads
+  // Full from the end of the first run on: that is stored.
+  threads.append = async (...change) => {
+    const result = await append(...change)
+    full.is ||= change[1].release === true
+    return result
+  }
+  end()
+  await vi.waitUntil(() => statusOf(page) === 'error')
+  expect(said(page)).toEqual({ sent: ['1', '2'], queued: ['3', '4'] })
+  expect(page.errors).toEqual(['http-status'])
+  full.is = false
+  threads.append = append
+  await page.client.retry()
+  await vi.waitUntil(() => statusOf(page) === 'ready' && page.client.getSnapshot().queue.length === 0)
+  expect(said(page)).toEqual({ sent: ['1', '2', '3', '4'], queued: [] })
+})
+
+test('a message for which the store had no room goes along with the next one', async () => {
+  const { full, threads } = littleRoom()
+  const page = openPage(startServerWith({ threads }), { attempts: 1 })
+  await page.client.sendMessage('1')
+  full.is = true
+  expect(await page.client.sendMessage('2')).toMatchObject({ error: { data: { status: 507 } } })
+  full.is = false
+  expect(await page.client.sendMessage('3')).toEqual({ status: 'sent' })
+  expect(said(page).sent).toEqual(['1', '2', '3'])
+})
+
+test('in a thread that is full, every queued message stays in the page, also after a reload', async () => {
+  const { server, end } = startHeld({ threads: memoryThreads({ maxMessages: 2 }) })
+  const page = openPage(server, { attempts: 1 })
+  await sendAndQueue(page, '2', '3', '4')
+  end()
+  await vi.waitUntil(() => statusOf(page) === 'error')
+  const expected = { sent: ['1', '2'], queued: ['3', '4'] }
+  expect(said(page)).toEqual(expected)
+  await vi.waitUntil(() => page.local.texts.size > 0)
+  page.leave()
+  const later = openPage(server, { local: page.local, attempts: 1 })
+  await vi.waitUntil(() => statusOf(later) === 'error')
+  const looks = later.requests.length
+  await vi.waitUntil(() => later.requests.length > looks + 2)
+  expect(said(later)).toEqual(expected)
+})
+
+test('what is queued behind a message that is too large waits until the user acts, also after a reload', async () => {
+  const { server, end } = startHeld({ limits: { bodyBytes } })
+  const page = openPage(server)
+  await sendAndQueue(page, large, '3', '4')
+  end()
+  await vi.waitUntil(() => statusOf(page) === 'error')
+  const expected = { sent: ['1', 'too large'], queued: ['3', '4'] }
+  expect(said(page)).toEqual(expected)
+  await page.client.retry()
+  expect(said(page)).toEqual(expected)
+  await vi.waitUntil(() => page.local.texts.size > 0)
+  page.leave()
+  const later = openPage(server, { local: page.local })
+  await vi.waitUntil(() => statusOf(later) === 'error')
+  const looks = later.requests.length
+  await vi.waitUntil(() => later.requests.length > looks + 2)
+  expect(said(later)).toEqual(expected)
+  const [, refused] = later.client.getSnapshot().messages.filter(({ role }) => role === 'user')
+  expect(await later.client.sendMessage({ text: '2', messageId: refused?.id })).toEqual({ status: 'sent' })
+  await vi.waitUntil(() => statusOf(later) === 'ready' && said(later).queued.length === 0)
+  expect(said(later).sent).toEqual(['1', '2', '3', '4'])
+})
+
+test.each([
+  ['the next message', '5', ['1', '3', '4', '5']],
+  ['sendMessage() without content', undefined, ['1', '3', '4']],
+])('%s sends what is queued behind a message that is too large, without that one', async (_, text, sent) => {
+  const { server, end } = startHeld({ limits: { bodyBytes } })
+  const page = openPage(server)
+  await sendAndQueue(page, large, '3', '4')
+  end()
+  await vi.waitUntil(() => statusOf(page) === 'error')
+  await page.client.sendMessage(text)
+  await vi.waitUntil(() => statusOf(page) === 'ready' && said(page).queued.length === 0)
+  expect(said(page).sent).toEqual(sent)
+})
