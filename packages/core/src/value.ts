@@ -106,8 +106,12 @@ export function oneOf<const T>(value: unknown, ...options: readonly T[]): T | un
   return options.find((option) => option === value)
 }
 
-/** The digits of a number from the first to the last that is not 0. */
-const significant = (number: string) => /[1-9](?:.*[1-9])?/.exec(number.replace(/e.*|[-.]/gi, ''))?.[0]
+/** The digits of a number from the first to the last that is not 0, with spaces for zeros: unlike a pattern, `trim` reads each once. */
+const significant = (number: string) =>
+  number
+    .replace(/e.*|[-.]/gi, '')
+    .replaceAll('0', ' ')
+    .trim()
 
 /** Whether a text is empty, or JSON whose numbers JavaScript keeps: it would show and send an id of 19 digits, say, with other digits. */
 export function isExactJson(text: string): boolean {
