@@ -145,3 +145,24 @@ test.each([
   await vi.waitUntil(() => statusOf(page) === 'ready' && said(page).queued.length === 0)
   expect(said(page).sent).toEqual(sent)
 })
+
+test('what waits behind a message that was refused is sent by itself once the server turns out to have that message', async () => {
+  const { server, end } = startHeld({})
+  let isLost = false
+  const page = openPage({
+    async handle(request) {
+      const response = await server.handle(request)
+      if (request.method !== 'POST' || !isLost) return response
+      isLost = false
+      await response.text()
+      // What a proxy may say of a response that it does not want to wait for.
+      return new Response(null, { status: 503 })
+    },
+  })
+  await sendAndQueue(page, '2', '3')
+  isLost = true
+  end()
+  await vi.waitUntil(() => page.errors.length > 0)
+  await vi.waitUntil(() => statusOf(page) === 'ready' && said(page).queued.length === 0)
+  expect(said(page).sent).toEqual(['1', '2', '3'])
+})

@@ -254,10 +254,11 @@ export class ServerThread implements KeptThread {
     return runId === this.#ownRun || runId === this.#formerRun
   }
 
-  /** Nothing is under way, and still the queue is not sent. */
+  /** Nothing is under way, and still the queue is not sent. What waits behind an error waits only as long as that is shown. */
   get #isHeld(): boolean {
     const { state } = this.#session
-    return state.queue.length > 0 && this.#isLoaded && !this.#isBusy && awaitedRequests(state).length === 0
+    const isIdle = this.#isLoaded && !this.#isBusy && !state.error
+    return state.queue.length > 0 && isIdle && awaitedRequests(state).length === 0
   }
 
   /** A run or a client tool of this page is under way, or a message waits to be sent. */

@@ -184,9 +184,8 @@ function returnUnsettled(
  * would be refused again. Over a socket, a run that never began reports this with an error code of its own.
  */
 export function isRefusedWhole(error: CountersignError | undefined): boolean {
-  const { status, code } = error?.data ?? {}
-  const refusals: readonly unknown[] = [400, 413, 422, 'invalid-request', 'request-too-large']
-  return refusals.includes(status ?? code)
+  const refusals: readonly unknown[] = ['invalid-request', 'request-too-large', 400, 413, 422]
+  return refusals.includes(error?.data.status ?? error?.data.code)
 }
 
 /** An answer that no server has seen can be given again; a cancellation and the output of a client tool are sent again. */
