@@ -165,31 +165,34 @@ describe('a late answer in another browser, where the reply is not shown yet', (
   test.each([
     ['that agrees', true, 'sent'],
     ['that is refused', false, 'refused'],
-  ])('%s asks the model for nothing: its page is shown the reply, which stays', async (_, approved, status) => {
-    const server = startServer(
-      () => calls('send', { to: 'ada' }),
-      () => [words('Sent.'), stop],
-      () => [words('Again.'), stop],
-    )
-    const first = openPage(server)
-    await first.client.sendMessage('Send it')
-    const second = openPage(server, { pollEvery: 60_000 })
-    await vi.waitUntil(() => second.client.getSnapshot().pendingApprovals.length === 1)
-    const [card] = second.client.getSnapshot().pendingApprovals
-    const id = card?.approval.id ?? ''
-    await first.client.addToolApprovalResponse({ id, approved: true })
-    expect(await second.client.addToolApprovalResponse({ id, approved })).toMatchObject({ status })
-    expect(textsIn(second)).toEqual(['Send it', 'Sent.'])
-    expect(second.client.getSnapshot()).toMatchObject({
-      status: 'ready',
-      lastRun: { reason: 'nothing-to-do' },
-    })
-    const looks = first.requests.length
-    await vi.waitUntil(() => first.requests.length > looks + 2)
-    expect(textsIn(first)).toEqual(['Send it', 'Sent.'])
-    expect(first.client.getSnapshot().messages.flatMap(versionsOf)).toEqual([])
-    expect(server.executed).toEqual(['ada'])
-  })
+  ])(
+    '%s asks the model for nothing: its page is shown the reply, which stays',
+    async (_, approved, status) => {
+      const server = startServer(
+        () => calls('send', { to: 'ada' }),
+        () => [words('Sent.'), stop],
+        () => [words('Again.'), stop],
+      )
+      const first = openPage(server)
+      await first.client.sendMessage('Send it')
+      const second = openPage(server, { pollEvery: 60_000 })
+      await vi.waitUntil(() => second.client.getSnapshot().pendingApprovals.length === 1)
+      const [card] = second.client.getSnapshot().pendingApprovals
+      const id = card?.approval.id ?? ''
+      await first.client.addToolApprovalResponse({ id, approved: true })
+      expect(await second.client.addToolApprovalResponse({ id, approved })).toMatchObject({ status })
+      expect(textsIn(second)).toEqual(['Send it', 'Sent.'])
+      expect(second.client.getSnapshot()).toMatchObject({
+        status: 'ready',
+        lastRun: { reason: 'nothing-to-do' },
+      })
+      const looks = first.requests.length
+      await vi.waitUntil(() => first.requests.length > looks + 2)
+      expect(textsIn(first)).toEqual(['Send it', 'Sent.'])
+      expect(first.client.getSnapshot().messages.flatMap(versionsOf)).toEqual([])
+      expect(server.executed).toEqual(['ada'])
+    },
+  )
 
   test('and a reply that was cut off is asked for anew', async () => {
     const server = startServer(

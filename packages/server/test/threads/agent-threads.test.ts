@@ -215,7 +215,11 @@ test('a result that another page has given before, behind which the reply is com
   const last = asked.flatMap((event) => (event.type === 'TOOL_CALL_START' ? event.parentMessageId : []))[0]
   const forwardedProps = { countersign: { after: 'u1', last } }
   const give = (id: string) =>
-    all(agent.run(input([{ id, role: 'tool', toolCallId: 'c1', content: id }], { forwardedProps }), { context }))
+    all(
+      agent.run(input([{ id, role: 'tool', toolCallId: 'c1', content: id }], { forwardedProps }), {
+        context,
+      }),
+    )
   await give('first')
   const [, snapshot, ...rest] = await give('second')
   expect(seen).toHaveLength(2)
