@@ -128,10 +128,10 @@ test('T38 a user who has as many threads as the store allows is told to remove o
   const refused = await handleChat(agent, requestOf({ threadId: 'another' }), options)
   const body = await refused.text()
   expect([refused.status, JSON.parse(body).error.message]).toEqual([
-    413,
+    507,
     'It would exceed maxThreadsPerOwner (1): remove a thread, or raise the limit, an option of the store. Nothing was stored.',
   ])
-  const error = new CountersignError('http-status', 'refused', { status: 413, body })
+  const error = new CountersignError('http-status', 'refused', { status: 507, body })
   expect(failureWords(error)).toMatchObject({ title: 'You have too many chats' })
 })
 

@@ -1,5 +1,5 @@
 import { type AGUIEvent, getCountersignMetadata, type RunAgentInput } from '@countersign/core'
-import { readPage } from '../conversation/open-thread.js'
+import { readPage } from '../conversation/continued-branch.js'
 import { sha256 } from '../encoding/bytes.js'
 
 type Request = Partial<Pick<RunAgentInput, 'resume' | 'forwardedProps'>>
