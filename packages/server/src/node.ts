@@ -228,15 +228,20 @@ async function readBody(request: NodeRequest, arrival: Arrival): Promise<unknown
   return parseBody(await readText(source, arrival), limits)
 }
 
-/** Waits until the response can be written to. */
-async function drained(response: ServerResponse, gone: AbortSignal, stallTime: number): Promise<void> {
+/** Waits until the response can be written to (`drain`), or the operating system has all of it (`finish`). */
+async function taken(
+  event: 'drain' | 'finish',
+  response: ServerResponse,
+  gone: AbortSignal,
+  stallTime: number,
+): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const stalled = new Promise<never>((_, reject) => {
     const why = `its connection took nothing for ${stallTime} ms`
     timer = setTimeout(() => reject(readerTooSlow(why)), stallTime)
   })
   try {
-    await Promise.race([once(response, 'drain', { signal: gone }), stalled])
+    await Promise.race([once(response, event, { signal: gone }), stalled])
   } finally {
     clearTimeout(timer)
   }
@@ -266,12 +271,12 @@ async function pipe(
       const frame = gone.aborted ? undefined : await frames.next()
       if (frame === undefined) break
       for (const slice of slicesOf(frame))
-        if (!response.write(slice)) await drained(response, gone, stallTime)
+        if (!response.write(slice)) await taken('drain', response, gone, stallTime)
     }
+    response.end()
+    if (!response.writableFinished) await taken('finish', response, gone, stallTime)
   } catch (error) {
     if (!gone.aborted) response.destroy(error instanceof Error ? error : undefined)
   }
-  // `finish`: the operating system has all of it.
-  if (gone.aborted) frames.cancel()
-  else response.once('finish', () => frames.cancel()).end()
+  frames.cancel()
 }

@@ -454,3 +454,43 @@ test('a reader of node:http whose connection is slow gets a frame that takes lon
     vi.useRealTimers()
   }
 })
+
+/** Its connection takes nothing, and what waits in it is too little for a `drain`. */
+class StalledResponse extends ServerResponse {
+  isCut = false
+
+  override write() {
+    return true
+  }
+
+  override end() {
+    return this
+  }
+
+  override destroy() {
+    this.isCut = true
+    return this
+  }
+}
+
+test('a reader of node:http that does not take the end of a reply is disconnected after stallTime', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const { agent } = testAgent([say('Well.')], { limits: { stallTime: 2000 } })
+    const headers = { 'content-type': 'application/json' }
+    const request = Object.assign(new IncomingMessage(new Socket()), {
+      ...{ method: 'POST', url: '/', headers },
+      body: input([user('go')]),
+    })
+    const response = new StalledResponse(request)
+    const handled = toNodeHandler(agent)(request, response)
+    for (let second = 0; second < 5 && !response.isCut; second++) {
+      await turn()
+      await vi.advanceTimersByTimeAsync(1000)
+    }
+    expect(response.isCut).toBe(true)
+    await handled
+  } finally {
+    vi.useRealTimers()
+  }
+})
