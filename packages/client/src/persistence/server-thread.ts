@@ -1,5 +1,4 @@
 import {
-  awaitedRequests,
   CountersignError,
   clientCalls,
   type Message,
@@ -37,6 +36,9 @@ export interface ServerThreadLimits {
   readonly pollEvery: number
   readonly timeout: number
 }
+
+/** Commands that release nothing which a stop holds. */
+const releasesNothing = /^(cancelQueued|expire|withdraw|setState|clearError|setMessages)$/
 
 /** Events of the page after which something may have changed elsewhere. */
 const returns = ['focus', 'online', 'visibilitychange']
@@ -80,6 +82,8 @@ export class ServerThread implements KeptThread {
   #leftShown = 0
   /** The same of what was read last; undefined while another page works on that. */
   #leftRead: number | undefined = 0
+  /** The user has stopped, here or before a reload, and has not acted since: what is queued is held. */
+  #isStopped = false
   /** The open run makes a new version of a message. */
   #isNewVersion = false
   #stopPolling: (() => void) | undefined
@@ -151,6 +155,8 @@ export class ServerThread implements KeptThread {
   }
 
   perform(name: string, value: unknown, here: () => unknown): unknown {
+    if (name === 'stop') this.#isStopped = true
+    else if (!releasesNothing.test(name)) this.#isStopped = false
     if (name === 'cancelQueued' && this.#early.cancel(value)) return this.#keepEarly()
     if (name !== 'send' || this.#isLoaded || this.#isNew) return this.#thread.perform(name, value, here)
     const item = value as QueuedMessage
@@ -254,11 +260,9 @@ export class ServerThread implements KeptThread {
     return runId === this.#ownRun || runId === this.#formerRun
   }
 
-  /** Nothing is under way, and still the queue is not sent. What waits behind an error waits only as long as that is shown. */
+  /** The queue waits since the user has stopped. */
   get #isHeld(): boolean {
-    const { state } = this.#session
-    const isIdle = this.#isLoaded && !this.#isBusy && !state.error
-    return state.queue.length > 0 && isIdle && awaitedRequests(state).length === 0
+    return this.#isStopped && this.#isLoaded && this.#session.state.queue.length > 0
   }
 
   /** A run or a client tool of this page is under way, or a message waits to be sent. */
@@ -337,7 +341,10 @@ export class ServerThread implements KeptThread {
   async #rejoin(): Promise<void> {
     const runId = this.#openRun
     // What was queued while a run was open need not wait any longer, unless the user stopped that.
-    if (runId === undefined) return this.#unsent.found.isHeld ? undefined : this.#host.sendQueued()
+    if (runId === undefined) {
+      this.#isStopped ||= this.#unsent.found.isHeld === true
+      return this.#isStopped ? undefined : this.#host.sendQueued()
+    }
     this.#lastRun = runId
     const cursor = { threadId: this.threadId, runId }
     if (!(await this.#host.rejoin({ cursor, isForeign: !this.#isOwn(runId) }))) {
