@@ -451,7 +451,7 @@ export const checks = {
     find: '!whole.startsWith(root) ||',
     put: '',
   },
-  'look-alikes': never(under, "path.normalize('NFKC') !== path"),
+  'look-alikes': never(under, 'normalized(path) !== path'),
   escapes: {
     file: under,
     find: "path === undefined || path.startsWith('/') || (!isUrl && /%[\\da-f]{2}/i.test(path))",

@@ -48,7 +48,7 @@ test.each([
     const page = openPage({ handle }, { local, timeout: 30 })
     await vi.waitUntil(() => page.errors.length > 0)
     page.network.isUp = false
-    expect(await page.client.sendMessage('mine')).toMatchObject({ status: 'failed' })
+    expect(await page.client.sendMessage('mine')).toMatchObject({ status: 'queued' })
     isSlow = false
     page.network.isUp = true
     await vi.waitUntil(() => said(page).includes('before'))

@@ -51,11 +51,11 @@ function serve(goOnFor: number | undefined, ...replies: (ModelEvent | 'wait')[][
     approvals: { ledger: memoryLedger(), secret: 'a secret of more than thirty-two characters' },
     warn: () => {},
   })
-  const network = { isUp: true }
+  const network = { isUp: true, isLive: false }
   const handle = (request: Request) => {
     if (!network.isUp) throw new TypeError('fetch failed')
     return request.method === 'POST'
-      ? handleChat(agent, request, { context, goOnFor })
+      ? handleChat(agent, request, { context, goOnFor, live: network.isLive })
       : rejoinResponse(agent, request, { context })
   }
   const go = async () => {
@@ -121,6 +121,25 @@ const stateOf = (client: ChatClient) =>
 
 const isStored = (stored: ReturnType<typeof memoryPersistence>, part: string) =>
   vi.waitFor(() => expect([...stored.texts.values()].join()).toContain(part))
+
+test('a page that is reloaded twice, before it has rejoined a run that waits for an answer, shows its text once', async () => {
+  const server = serve(60_000, [words('Once. '), ...calls('slow', { x: 1 })])
+  server.network.isLive = true
+  const first = openPage(server)
+  void first.client.sendMessage('go')
+  await isStored(first.stored, 'approval-requested')
+  first.leave()
+  const slow = { ...server, handle: () => new Promise<never>(() => {}) }
+  const saves = first.stored.saves
+  const second = openPage(slow, first.stored)
+  void second.client.restore()
+  await vi.waitUntil(() => first.stored.saves > saves)
+  second.leave()
+  const third = openPage(server, first.stored)
+  await third.client.restore()
+  await vi.waitUntil(() => third.client.getSnapshot().pendingApprovals.length === 1)
+  expect(saidBy(third.client)).toBe('Once. ')
+})
 
 test('a reload in mid-reply rejoins the run that goes on: each call runs once, and the model is asked once for each reply', async () => {
   const server = serve(60_000, [words('Noted,'), 'wait', ...calls('note', { x: 1 })], [words('done.'), stop])

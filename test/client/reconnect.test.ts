@@ -267,7 +267,7 @@ test('a request that was never answered is looked for once, and then fails', asy
   expect(fetch).toHaveBeenCalledTimes(2)
 })
 
-test('a run that the server stopped meanwhile is no complete answer', async () => {
+test('a run that the server stopped meanwhile, because nobody read it, is no complete answer', async () => {
   let opened = 0
   const connection: Connection = {
     async *connect({ threadId, runId }) {
@@ -279,7 +279,8 @@ test('a run that the server stopped meanwhile is no complete answer', async () =
     },
     async *rejoin({ threadId, runId }) {
       yield { type: 'TEXT_MESSAGE_END', messageId: 'm' }
-      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'cancelled' } }
+      const metadata = { finishReason: 'disconnected' }
+      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'cancelled' }, metadata }
     },
   }
   const client = new ChatClient({ connection: reconnecting(connection, { delay: 1 }), onError: () => {} })

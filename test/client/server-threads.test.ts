@@ -595,6 +595,31 @@ test('a message sent where the conversation could not be loaded loads it first, 
   expect(server.executed).toEqual(['ada'])
 })
 
+test('messages that are sent while the conversation can not be loaded wait in the queue, and are sent in order once it is', async () => {
+  const server = startServer(() => calls('send', { to: 'ada' }))
+  const before = openPage(server)
+  await before.client.sendMessage('Send it')
+  before.leave()
+  let isUp = false
+  const handle = async (request: Request) =>
+    isUp || request.method !== 'GET' ? server.handle(request) : new Response(null, { status: 503 })
+  const page = openPage({ handle }, { pollEvery: 20 })
+  expect(await page.client.sendMessage('One')).toMatchObject({ status: 'queued' })
+  expect(await page.client.sendMessage('Two')).toMatchObject({ status: 'queued' })
+  expect(statusOf(page)).toBe('error')
+  isUp = true
+  await vi.waitUntil(() => cardOf(page) !== '')
+  expect(page.client.getSnapshot().queue).toHaveLength(2)
+  await page.client.addToolApprovalResponse({ id: cardOf(page), approved: true })
+  await vi.waitUntil(() => shown(page).length === 7 && statusOf(page) === 'ready')
+  expect(shown(page).flatMap(([role, text]) => (role === 'user' ? text : []))).toEqual([
+    'Send it',
+    'One',
+    'Two',
+  ])
+  expect(server.executed).toEqual(['ada'])
+})
+
 test('what stop() holds is still held after a reload, and sent by retry()', async () => {
   const server = startServer(async function* () {
     yield words('Well, ')

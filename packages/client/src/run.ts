@@ -1,11 +1,11 @@
 import {
   type AGUIEvent,
   CountersignError,
-  type FinishedRun,
   isCountersignError,
   type RunAgentInput,
   type RunEnd,
   StreamReader,
+  type ThreadRecord,
   type ToolMap,
   type UIMessage,
 } from '@countersign/core'
@@ -25,6 +25,8 @@ export interface BrokenRun {
   /** Absent for a run that is read from its first event: one that this client did not open, or opened before a reload. */
   readonly reader?: StreamReader
   readonly unsure?: ReadonlySet<Answered>
+  /** Where its output begins. Default: where the broken run's does. */
+  readonly from?: ThreadRecord['from']
   /** Another client opened it, which also runs its client tools. */
   readonly isForeign?: boolean | undefined
 }
@@ -211,8 +213,12 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     // RUN_ERROR: the stream ended well, but the run did not.
     const { run } = this.#session.state
     if (run.phase === 'idle') return { type: 'success' }
-    const error = run.failure ?? (isCutShort(run.finish) && stoppedThere())
-    return error ? { type: 'failed', error } : { type: 'success' }
+    const { finish, failure: error } = run
+    if (error) return { type: 'failed', error }
+    // Stopped, and not by its user in another page.
+    return finish?.reason === 'disconnected'
+      ? { type: 'failed', error: new CountersignError('truncated-stream', 'The server stopped the run.') }
+      : { type: 'success' }
   }
 
   readonly #apply = (event: AGUIEvent): void => {
@@ -246,15 +252,6 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     }
     return { type: 'failed', error, resumable: true }
   }
-}
-
-/** Stopped, and not by its user in another page. */
-function isCutShort(finish: FinishedRun | undefined): boolean {
-  return finish?.outcome === 'cancelled' && finish.reason !== 'aborted'
-}
-
-function stoppedThere(): CountersignError {
-  return new CountersignError('truncated-stream', 'The server stopped the run.')
 }
 
 function emptyResponse(): CountersignError {

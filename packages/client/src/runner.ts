@@ -204,7 +204,12 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
       run = opened
       skipped = false
       broken = undefined
-      dispatch({ type: rejoin ? 'run-rejoined' : 'run-opened', runId, again: kind === 'retry' })
+      dispatch({
+        type: rejoin ? 'run-rejoined' : 'run-opened',
+        runId,
+        again: kind === 'retry',
+        from: rejoin?.from,
+      })
       void kept?.keep()
       opened.start()
       if (rejoin) live.sendKept(opened)

@@ -25,10 +25,12 @@ export class EarlyMessages {
     return isWaiting
   }
 
-  /** Sends a message, now that the conversation is loaded or could not be. */
-  send({ id }: QueuedMessage, send: () => unknown): unknown {
-    const cancelled: SendResult = { status: 'queued', id }
-    return this.#leave(id) ? send() : cancelled
+  /** Sends a message, now that the conversation is loaded. If it could not be, the message stays in the queue until it is. */
+  send({ id }: QueuedMessage, isLoaded: boolean, send: () => unknown): unknown {
+    const queued: SendResult = { status: 'queued', id }
+    if (isLoaded) return this.#leave(id) ? send() : queued
+    this.#waiting.delete(id)
+    return queued
   }
 
   #leave(id: string): boolean {

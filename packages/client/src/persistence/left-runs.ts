@@ -53,7 +53,12 @@ export class LeftRuns {
         known()
       }
       const cursor = { threadId, runId }
-      const rejoined = this.#host.rejoin({ cursor, connection: replaying(connection, begin), isForeign })
+      const rejoined = this.#host.rejoin({
+        cursor,
+        connection: replaying(connection, begin),
+        from,
+        isForeign,
+      })
       void rejoined.then((isThere) => {
         if (!isThere) this.#restore(before, runId, unsent)
         known()

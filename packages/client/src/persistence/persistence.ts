@@ -134,6 +134,8 @@ interface OpenRun {
   readonly cursor: RunCursor
   /** Default: the client's. */
   readonly connection?: Connection
+  /** Where what it wrote begins. */
+  readonly from?: ThreadRecord['from']
   readonly isForeign?: boolean
 }
 

@@ -166,7 +166,7 @@ export class ServerThread implements KeptThread {
     return this.#thread.perform(name, value, async () => {
       // A message cancels the requests that its user can see. Those of a conversation that was not shown yet are still to be answered.
       if (this.#lacksLoad) await this.#thread.reload()
-      return this.#early.send(item, here)
+      return this.#early.send(item, !this.#lacksLoad, here)
     })
   }
 
@@ -317,8 +317,10 @@ export class ServerThread implements KeptThread {
     else if (isFree === false) this.#formerRun = undefined
     if (!loaded && !unsent) {
       // An earlier load failed, but there is nothing to load.
-      if (this.#lacksLoad) this.#session.dispatch({ type: 'clear-error' })
+      const isLate = this.#lacksLoad
+      if (isLate) this.#session.dispatch({ type: 'clear-error' })
       this.#isLoaded = true
+      if (isLate) this.#host.sendQueued()
       this.#leftShown = this.#leftRead ?? this.#leftShown
       return undefined
     }

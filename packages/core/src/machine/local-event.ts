@@ -23,7 +23,8 @@ export type LocalEvent =
   | { readonly type: 'drop-unfinished' }
   /** `again`: its request also repeats the answers that may have arrived before. */
   | { readonly type: 'run-opened'; readonly runId: string; readonly again?: boolean | undefined }
-  | { readonly type: 'run-rejoined'; readonly runId: string }
+  /** `from`: where its output begins. Default: where that of the broken run did, or else the end. */
+  | { readonly type: 'run-rejoined'; readonly runId: string; readonly from?: End | undefined }
   /** The stream of the open run was lost and the connection tries to rejoin it (`isLost`), or it has rejoined it. */
   | { readonly type: 'connection-changed'; readonly isLost: boolean }
   /** `uncertain`: the server may have begun although nothing came of it yet, and would carry the same answer out twice. */

@@ -30,11 +30,11 @@ export const runSteps = {
     return undefined
   },
   /** A run that broke off is rejoined. What it had carried is in transit again. */
-  'run-rejoined'(state, { runId }) {
+  'run-rejoined'(state, { runId, from }) {
     const carried = [...state.unsent].filter((item) =>
       item.kind === 'interrupt' ? item.sent : item.approval?.delivery === 'unknown',
     )
-    open(state, { phase: 'streaming', runId, carried, from: state.run.from ?? endOf(state) })
+    open(state, { phase: 'streaming', runId, carried, from: from ?? state.run.from ?? endOf(state) })
     for (const item of carried) state.unsent.delete(item)
     return undefined
   },

@@ -54,6 +54,9 @@ const TRY_AGAIN_LATER = 1013
 const HIGH_WATER = 1024 * 1024
 /** Milliseconds between two checks of what waits in the socket. */
 const POLL_MS = 20
+
+/** Ended runs that one socket may keep until their last frames have left. */
+const MAX_UNSENT = 16
 /** Bytes of messages and replies that a reader with more than {@link HIGH_WATER} unread may cause. Beyond that its socket is closed. */
 const MAX_UNREAD = 1024 * 1024
 
@@ -124,6 +127,8 @@ interface OpenRun {
 class Peer {
   readonly #self = newSocket()
   readonly #runs = new Map<string, OpenRun>()
+  /** Those that have ended, and whose last frame waits in the socket. */
+  readonly #unsent = new Set<OpenRun>()
   readonly #arriving: Arriving
   /** Aborted when the socket has closed. */
   readonly #gone = new AbortController()
@@ -275,8 +280,7 @@ class Peer {
       if (!aborted) this.#send({ type: 'error', runId: id, code, message })
     } finally {
       this.#runs.delete(run.id)
-      // It counts as read once its last frame has left.
-      void this.#untilEmpty().then(() => run.gone.abort())
+      this.#leaveOnceSent(run)
     }
   }
 
@@ -377,6 +381,20 @@ class Peer {
       // Browsers' sockets don't report when they have sent what was waiting.
       await sleep(POLL_MS)
     }
+  }
+
+  /** A run counts as read once its last frame has left. A peer that reads nothing must not collect them. */
+  #leaveOnceSent(run: OpenRun): void {
+    if (this.#unsent.size >= MAX_UNSENT) {
+      run.gone.abort()
+      return
+    }
+    this.#unsent.add(run)
+    if (this.#unsent.size > 1) return
+    void this.#untilEmpty().then(() => {
+      for (const { gone } of this.#unsent) gone.abort()
+      this.#unsent.clear()
+    })
   }
 
   /** Waits until nothing is in the socket, but not for a peer that reads nothing. */

@@ -61,9 +61,11 @@ export function mayBeUnder(value: unknown, base: Base): boolean {
   if (segments === 'elsewhere') return false
   // Some servers leave out the parameters of each name in a URL: `/admin;a=b/users`.
   const nameOf = (segment = '') => plainText(base.isUrl ? segment.replace(/;.*/su, '') : segment)
+  const mayBe = (name: string | undefined, other: string | undefined) =>
+    name === undefined || other === undefined || name === other
   return (
     segments === undefined ||
-    base.segments.every((segment, index) => nameOf(segment) === nameOf(segments[index]))
+    base.segments.every((segment, index) => mayBe(nameOf(segment), nameOf(segments[index])))
   )
 }
 
