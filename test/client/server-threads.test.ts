@@ -633,6 +633,9 @@ test('what stop() holds is still held after a reload, and sent by retry()', asyn
   await vi.waitUntil(() => String([...first.local.texts.values()]).includes('"isHeld":true'))
   first.leave()
   const second = openPage(server, { local: first.local })
+  // What is taken back before the conversation has loaded changes nothing.
+  void second.client.sendMessage('Oops')
+  second.client.cancelQueued(second.client.getSnapshot().queue[0]?.id ?? '')
   const queued = () => second.client.getSnapshot().queue.length
   await vi.waitUntil(() => queued() === 1)
   const before = second.requests.length

@@ -100,11 +100,13 @@ export interface Gap {
   readonly isBehind: boolean
   /** How many of the last messages are answers without calls that the page does not have: a request without a new message asks for them anew. */
   readonly unseen: number
+  /** The page lacks calls before those. They have run, so their reply is shown and not asked for anew. */
+  readonly lacksCalls: boolean
   /** The page lacks what was said last, or what came before that: another page has gone on. */
   readonly lacksTurn: boolean
 }
 
-const none: Gap = { isBehind: false, unseen: 0, lacksTurn: false }
+const none: Gap = { isBehind: false, unseen: 0, lacksCalls: false, lacksTurn: false }
 
 /**
  * Compares the stored conversation with that of a page, from the first message that both have. `last` is the last message that the page has
@@ -126,8 +128,10 @@ export function gapOf(stored: readonly Message[], given: readonly Message[], las
   const lacksTurn = rest.some((message, at) => at <= spoken && isLacking(message))
   const seen = rest.findLastIndex((message) => !(isLacking(message) && isText(message)))
   const unseen = lacksTurn ? 0 : rest.length - 1 - seen
+  const lacksCalls = lacking.some((message) => message.role === 'assistant' && !isText(message))
   // Without `last`, this is not the version that the page shows.
-  return { isBehind: (last !== undefined && before < 0) || lacking.length > unseen, unseen, lacksTurn }
+  const isBehind = (last !== undefined && before < 0) || lacking.length > unseen
+  return { isBehind, unseen, lacksCalls, lacksTurn }
 }
 
 function isText(message: Message): boolean {

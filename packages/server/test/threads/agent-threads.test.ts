@@ -204,6 +204,21 @@ test('T6: a result counts for a call of the client, and not for one of the serve
   expect(results).not.toContain('from c1')
 })
 
+test('a message that is sent again, whose lost reply has calls and is complete, asks the model for nothing: its page gets what is stored', async () => {
+  const { agent, seen } = setUp({
+    say: (_, call) =>
+      call === 1
+        ? [{ type: 'tool-call', id: 'c1', name: 'add', arguments: '{}' }]
+        : [{ type: 'text-delta', delta: `Reply ${call}.` }],
+  })
+  const send = (runId: string) => all(agent.run(input([user('u1', 'Go')], { runId }), { context }))
+  await send('first')
+  const [, snapshot, ...rest] = await send('second')
+  expect(seen).toHaveLength(2)
+  expect(JSON.stringify(snapshot)).toMatch(/MESSAGES_SNAPSHOT.*Reply 2/)
+  expect(rest).toMatchObject([{ type: 'RUN_FINISHED', metadata: { finishReason: 'nothing-to-do' } }])
+})
+
 test('a result that another page has given before, behind which the reply is complete, asks the model for nothing: its page gets what is stored', async () => {
   const { agent, seen } = setUp({
     say: (_, call) =>
