@@ -109,7 +109,7 @@ export function together(before: ThreadRecord, after: ThreadRecord): ThreadRecor
     ready: [...rest.ready, ...after.ready],
     interrupts: [...rest.interrupts, ...after.interrupts],
     queue: [...rest.queue, ...after.queue],
-    isHeld: after.isHeld ?? rest.isHeld,
+    isHeld: (after.queue.length > 0 ? after.isHeld : undefined) ?? rest.isHeld,
     openRun: after.openRun ?? rest.openRun,
     // Without it, messages that failed would be sent by themselves.
     error: after.error ?? (rest.messages.length > 0 ? rest.error : undefined),
