@@ -122,6 +122,32 @@ const stateOf = (client: ChatClient) =>
 const isStored = (stored: ReturnType<typeof memoryPersistence>, part: string) =>
   vi.waitFor(() => expect([...stored.texts.values()].join()).toContain(part))
 
+test.each([429, 503])(
+  'a reload whose first attempt to rejoin is answered with %i knows the run still: retry() rejoins it',
+  async (status) => {
+    const server = serve(
+      60_000,
+      [words('Noted,'), 'wait', ...calls('note', { x: 1 })],
+      [words('done.'), stop],
+    )
+    const before = openPage(server)
+    void before.client.sendMessage('go')
+    await isStored(before.stored, 'Noted,')
+    before.leave()
+    let refusals = 1
+    const handle = async (request: Request) =>
+      refusals-- > 0 ? new Response(null, { status }) : server.handle(request)
+    const after = openPage({ ...server, handle }, before.stored)
+    await after.client.restore()
+    await vi.waitUntil(() => after.client.getSnapshot().status === 'error')
+    const replied = after.client.retry()
+    await server.go()
+    await replied
+    expect([server.ran, server.asked()]).toEqual([['note'], 2])
+    expect(saidBy(after.client)).toBe('Noted, done.')
+  },
+)
+
 test('a page that is reloaded twice, before it has rejoined a run that waits for an answer, shows its text once', async () => {
   const server = serve(60_000, [words('Once. '), ...calls('slow', { x: 1 })])
   server.network.isLive = true

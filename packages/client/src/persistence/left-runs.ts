@@ -1,4 +1,10 @@
-import { omitUndefined, readRecord, type ThreadRecord } from '@countersign/core'
+import {
+  CountersignError,
+  isCountersignError,
+  omitUndefined,
+  readRecord,
+  type ThreadRecord,
+} from '@countersign/core'
 import type { Connection } from '../connections/connection.js'
 import type { KeptSession, ThreadHost } from './persistence.js'
 import { WorkLock } from './work-lock.js'
@@ -97,14 +103,24 @@ function replaying(connection: Connection, begin: () => void): Connection {
     ...connection,
     async *rejoin(cursor, options) {
       let isNew = cursor.lastEventId === undefined
-      for await (const batch of connection.rejoin?.(cursor, options) ?? []) {
-        const isEvent = !Array.isArray(batch) || batch.length > 0
-        if (isNew && isEvent && !options.signal.aborted) begin()
-        isNew &&= !isEvent
-        yield batch
+      try {
+        for await (const batch of connection.rejoin?.(cursor, options) ?? []) {
+          const isEvent = !Array.isArray(batch) || batch.length > 0
+          if (isNew && isEvent && !options.signal.aborted) begin()
+          isNew &&= !isEvent
+          yield batch
+        }
+      } catch (error) {
+        throw isTemporary(error) ? new CountersignError('connection-failed', error.message, {}, error) : error
       }
     },
   }
+}
+
+/** The server can't tell now whether the run is there: it can still be rejoined. */
+function isTemporary(error: unknown): error is CountersignError {
+  const status = isCountersignError(error) ? Number(error.data.status) : 0
+  return status === 408 || status === 429 || status >= 500
 }
 
 /** Removes what the run wrote, which its events bring again. What its request carried has arrived. */
