@@ -19,7 +19,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { full } from '../full.js'
 
-const context = { subject: 'ann' }
+const context = { subject: 'dora' }
 
 /** Two processes over one set of stores, as far as they can be told apart in one. */
 function setUp(more: Partial<AgentOptions> = {}) {
@@ -152,7 +152,7 @@ test('T35 after drain a new run gets 503 with Retry-After, the open one goes on 
   expect((await read(eventsOf(open))).at(-1)).toMatchObject({ outcome: { type: 'success' } })
   await drained
   await first.drain()
-  const thread = await loadThread(second, { subject: 'ann', threadId: 't' })
+  const thread = await loadThread(second, { subject: 'dora', threadId: 't' })
   expect([thread?.run, thread?.messages.length]).toEqual([undefined, 2])
 })
 
@@ -214,7 +214,7 @@ test('T35 after `within`, a run is stopped with its text kept, and another proce
     ...{ type: 'RUN_ERROR', code: 'shutting-down' },
     metadata: { countersign: { retryable: true } },
   })
-  const kept = await loadThread(second, { subject: 'ann', threadId: 't' })
+  const kept = await loadThread(second, { subject: 'dora', threadId: 't' })
   expect(kept?.run).toBeUndefined()
   expect(JSON.stringify(kept?.messages)).toContain('Once upon ')
   letGo()
@@ -248,7 +248,7 @@ test('T35 a run that was created but not read when the server drains is refused,
   const run = first.run(given, { context, thread })
   await first.drain()
   expect((await read(run)).at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'shutting-down' })
-  expect((await loadThread(second, { subject: 'ann', threadId: 't' }))?.run).toBeUndefined()
+  expect((await loadThread(second, { subject: 'dora', threadId: 't' }))?.run).toBeUndefined()
 })
 
 /** A small generator of random numbers below `n`. */
@@ -310,7 +310,7 @@ test.each(Array.from({ length: full ? 20 : 4 }, (_, i) => i + 1))(
     )
     expect(new Set(ran).size).toBe(ran.length)
     for (const name of names) {
-      const thread = await loadThread(second, { subject: 'ann', threadId: `thread-${name}` })
+      const thread = await loadThread(second, { subject: 'dora', threadId: `thread-${name}` })
       expect(thread?.run).toBeUndefined()
       const isSending = JSON.stringify(thread?.messages[0]).includes('send to')
       // The process may be stopped between the claim of an approved call and its start: it never starts then.
