@@ -19,8 +19,8 @@ import { z } from 'zod'
 // A process that is killed: what the run log has of its reply, and the thread does not, is restored by the next run.
 
 const secret = 'only for this test, 32 bytes long!'
-const context = { subject: 'ann' }
-const key = { owner: 'ann', threadId: 't' }
+const context = { subject: 'rita' }
+const key = { owner: 'rita', threadId: 't' }
 
 type Say = (call: number) => Iterable<ModelEvent> | AsyncIterable<ModelEvent>
 
@@ -111,7 +111,7 @@ function machines() {
     }
     return { agent, post, dieAfter, seen }
   }
-  const load = async () => (await loadThread({ threads }, { subject: 'ann', threadId: 't' }))?.messages ?? []
+  const load = async () => (await loadThread({ threads }, { subject: 'rita', threadId: 't' }))?.messages ?? []
   const shown = async () =>
     (await load()).map(({ id, role, parts }) => ({
       id: role === 'user' ? id : role,
