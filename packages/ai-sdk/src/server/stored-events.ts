@@ -63,7 +63,6 @@ export function eventsOf(messages: readonly Message[]): AGUIEvent[] {
   })
 }
 
-/** The sources of a message, and what the application has put into its metadata. */
 /** The assistant's message after each of the messages. */
 function ownersOf(messages: readonly Message[]): ReadonlyMap<Message, string> {
   const owners = new Map<Message, string>()
@@ -75,6 +74,7 @@ function ownersOf(messages: readonly Message[]): ReadonlyMap<Message, string> {
   return owners
 }
 
+/** The sources of a message, and what the application has put into its metadata. */
 function writtenTo({ id: messageId, metadata = {} }: Message, shown: UIMessage | undefined): AGUIEvent[] {
   const sources = (shown?.parts ?? []).flatMap((part): AGUIEvent[] => {
     if (part.type !== 'source') return []

@@ -260,7 +260,7 @@ export class ServerThread implements KeptThread {
     return runId === this.#ownRun || runId === this.#formerRun
   }
 
-  /** The queue waits since the user has stopped. */
+  /** The queue waits because the user called `stop()`. */
   get #isHeld(): boolean {
     return this.#isStopped && this.#isLoaded && this.#session.state.queue.length > 0
   }

@@ -5,7 +5,7 @@ export const stoppedByUser = new DOMException('The user stopped the run.', 'Abor
 
 /**
  * How a run ended. `stopped`: by its user, for whom the reply is then as complete as they want it. `paused`: its request allowed no further call
- * of the model. `failed`: also one that was stopped since nobody read it.
+ * of the model. `failed`: also one that was stopped because nobody was reading it.
  */
 export type RunEnding = 'finished' | 'paused' | 'stopped' | 'failed'
 

@@ -11,7 +11,6 @@ export interface MemoryLedgerOptions extends LedgerLimits {
   /** Approvals and grants kept at once; when full, no approval is issued. Default 100,000. */
   readonly maxRecords?: number | undefined
   /**
-   * Characters of requests and outcomes kept at once. An open request counts twice, or three times if it can be edited: its answer and
    * Characters of requests and outcomes kept at once, twice those of a text with any beyond Latin-1. An open request counts twice, or three
    * times if it can be edited: its answer and outcome always fit. Default 256 Mi.
    */
