@@ -33,6 +33,23 @@ const callIn = ({ client }: ReturnType<typeof openPage>) =>
 
 const statusOf = ({ client }: ReturnType<typeof openPage>) => client.getSnapshot().status
 
+async function* counting(more: ReturnType<typeof gate>) {
+  yield words('One, ')
+  await more.opened
+  yield words('two.')
+  yield stop
+}
+
+/** A page that shows the first word of a reply; the second comes once `more` is opened. */
+async function openInMidReply() {
+  const more = gate()
+  const server = startServer(() => counting(more))
+  const first = openPage(server)
+  void first.client.sendMessage('Count')
+  await vi.waitUntil(() => shown(first)[1]?.[1] === 'One, ')
+  return { more, server, first }
+}
+
 test('a page loads the conversation that its server keeps, and sends only what is new', async () => {
   const server = startServer()
   const first = openPage(server)
@@ -93,16 +110,7 @@ test('T12 a reload in the middle of a reply: the text is complete, nothing is re
 })
 
 test('T12 stop() after a reload stops the run on the server, and it does not come back', async () => {
-  const more = gate()
-  const server = startServer(async function* () {
-    yield words('One, ')
-    await more.opened
-    yield words('two.')
-    yield stop
-  })
-  const first = openPage(server)
-  void first.client.sendMessage('Count')
-  await vi.waitUntil(() => shown(first)[1]?.[1] === 'One, ')
+  const { more, server, first } = await openInMidReply()
   first.leave()
   const second = openPage(server, { local: first.local })
   await vi.waitUntil(() => statusOf(second) === 'streaming')
@@ -124,16 +132,7 @@ test('T12 stop() after a reload stops the run on the server, and it does not com
 })
 
 test('T12 a stop is not an error in the other page that follows the reply', async () => {
-  const more = gate()
-  const server = startServer(async function* () {
-    yield words('One, ')
-    await more.opened
-    yield words('two.')
-    yield stop
-  })
-  const first = openPage(server)
-  void first.client.sendMessage('Count')
-  await vi.waitUntil(() => shown(first)[1]?.[1] === 'One, ')
+  const { more, server, first } = await openInMidReply()
   const second = openPage(server)
   await vi.waitUntil(() => shown(second)[1]?.[1] === 'One, ')
   first.client.stop()
@@ -406,12 +405,7 @@ test('T20 a message to a conversation whose run another page has open waits for 
 
 test('a run that broke for longer than the tries to reconnect lasted is rejoined once the server can be reached', async () => {
   const more = gate()
-  const server = startServer(async function* () {
-    yield words('One, ')
-    await more.opened
-    yield words('two.')
-    yield stop
-  })
+  const server = startServer(() => counting(more))
   const page = openPage(server)
   const sent = page.client.sendMessage('Count')
   await vi.waitUntil(() => shown(page)[1]?.[1] === 'One, ')

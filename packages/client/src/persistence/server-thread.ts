@@ -37,7 +37,7 @@ export interface ServerThreadLimits {
   readonly timeout: number
 }
 
-/** Commands that release nothing which a stop holds. */
+/** Commands after which the queue stays held by `stop()`. */
 const releasesNothing = /^(cancelQueued|expire|withdraw|setState|clearError|setMessages)$/
 
 /** Events of the page after which something may have changed elsewhere. */
@@ -60,7 +60,7 @@ export class ServerThread implements KeptThread {
   #lastRun: string | undefined
   /** The server may have more of the shown messages: a stream broke off, or an open run was not rejoined. */
   #isBehind = false
-  /** The last message when the user stopped the last run here: that it is incomplete is no news to them. */
+  /** The last message when the user stopped the last run here: they know that the reply is incomplete. */
   #stoppedAt: string | undefined
   /** The last run that this page opened. */
   #ownRun: string | undefined
@@ -342,7 +342,7 @@ export class ServerThread implements KeptThread {
 
   async #rejoin(): Promise<void> {
     const runId = this.#openRun
-    // What was queued while a run was open need not wait any longer, unless the user stopped that.
+    // What was queued while a run was open need not wait any longer, unless the user called `stop()`.
     if (runId === undefined) {
       this.#isStopped ||= this.#unsent.found.isHeld === true
       return this.#isStopped ? undefined : this.#host.sendQueued()

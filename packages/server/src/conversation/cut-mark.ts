@@ -14,7 +14,7 @@ export function isUnanswered(message: Message | undefined): boolean {
   return message?.role === 'user' && getCountersignMetadata(message.metadata).cut === false
 }
 
-/** `isCut: false`, on a user message: see `isUnanswered`. */
+/** With `isCut: false`, a user message that {@link isUnanswered}. */
 export function marked(stored: StoredMessage, isCut: boolean): StoredMessage {
   const message: Message = JSON.parse(stored.message)
   const countersign = { ...getCountersignMetadata(message.metadata), cut: isCut }

@@ -60,7 +60,7 @@ export async function planRequest(
     : await withEdits(merge(settings, thread, history, request, newId), history.length)
   const gap = gapOf(history, given, page.last)
   const isCut = isCutOff(history.at(-1))
-  // An answer that comes late, such as that of another page, is no reason to replace a complete reply. Nor is one behind calls replaced.
+  // A late answer, such as that of another page, must not replace a complete reply. Neither must a repeated message, if calls have run before it.
   const isLate = !isCut && (resume.length > 0 || given.at(-1)?.role === 'tool' || gap.lacksCalls)
   const left = merged.length > history.length || isLate ? 0 : gap.unseen
   const kept = stored.slice(0, stored.length - left)
