@@ -15,7 +15,7 @@ import { withCountersignProps } from './connections/own-props.js'
 import { wait } from './connections/wait.js'
 import { checkKinds, invalidOption } from './kinds.js'
 import type { Persistence, Persistent } from './persistence/persistence.js'
-import { ServerThread, type ServerThreadsShared } from './persistence/server-thread.js'
+import { openServerThread, type ServerThreadsShared } from './persistence/server-thread.js'
 import { isResponse, ThreadRoute } from './persistence/thread-route.js'
 import { type ReconnectOptions, reconnecting, reconnectKinds } from './reconnect.js'
 import { serverHistory } from './server-history.js'
@@ -90,10 +90,14 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
   const route = new ThreadRoute(place, options)
   const unsent = local === undefined ? localStorageIfAny() : local || inMemory()
   const shared: ServerThreadsShared = {
+    route,
+    local: unsent,
     replaced: new Map(),
     shown: new Set(),
     locks: globalThis.navigator?.locks,
     place,
+    pollEvery,
+    timeout,
   }
   const sending = withReplaced(serverHistory(events), shared)
   const connection = waitWhileBusy(stopOnServer(sending, route), busyFor)
@@ -112,7 +116,7 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
             'tabs',
             'left out: with serverThreads, tabs share the conversation on the server',
           )
-        return new ServerThread(session, host, route, unsent, shared, { pollEvery, timeout })
+        return openServerThread(session, host, shared)
       },
       async showVersion(threadId, messageId) {
         const thread = [...shared.shown].find((one) => one.threadId === threadId)

@@ -63,6 +63,17 @@ export function loadsLate(timeout: number): CountersignError {
   return new CountersignError('persistence-unavailable', message, { timeout })
 }
 
+export function worksElsewhere(): CountersignError {
+  const message =
+    'Another page works on this conversation: a run or a tool is under way there, or a message is queued. Finish that there, or close it; then try again.'
+  return new CountersignError('thread-busy', message)
+}
+
+export function loadsNothing(): CountersignError {
+  const message = 'The conversation could not be loaded, so nothing was started. Try again.'
+  return new CountersignError('persistence-unavailable', message)
+}
+
 function isQuotaError(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || !('name' in error)) return false
   return error.name === 'QuotaExceededError' || error.name === 'NS_ERROR_DOM_QUOTA_REACHED'

@@ -30,7 +30,7 @@ export class Keeper {
   readonly #limits: Limits
   #loading: Promise<void> | undefined
   #saving: Promise<boolean> | undefined
-  #reloading: Promise<void> = Promise.resolve()
+  #reloading: Promise<unknown> = Promise.resolve()
   #timer: ReturnType<typeof setTimeout> | undefined
   /** The number of changes, and how many of them are saved. */
   #changes = 0
@@ -88,21 +88,23 @@ export class Keeper {
 
   /**
    * Loads again what has changed elsewhere, unless something changes here meanwhile. A failure changes nothing. One at a time: two would
-   * each take the other for such a change.
+   * each take the other for such a change. Resolves to whether what was loaded is shown.
    */
-  reload(): Promise<void> {
+  reload(): Promise<boolean> {
     const next = () => this.#reloadNow()
-    this.#reloading = this.#reloading.then(next, next)
-    return this.#reloading
+    const shown = this.#reloading.then(next, next)
+    this.#reloading = shown
+    return shown
   }
 
-  async #reloadNow(): Promise<void> {
-    if (!this.ready || !(await this.keep())) return
+  async #reloadNow(): Promise<boolean> {
+    if (!this.ready || !(await this.keep())) return false
     const changes = this.#changes
     const record = await this.#inTime(this.#persistence.load(this.#session.threadId)).catch(() => undefined)
-    if (!isThreadRecord(record) || !this.ready || changes !== this.#changes) return
+    if (!isThreadRecord(record) || !this.ready || changes !== this.#changes) return false
     this.#unreadable = false
     this.#restore(record)
+    return true
   }
 
   /** From now on, changes are saved. */

@@ -55,8 +55,8 @@ export class Thread implements KeptThread {
     return this.#keeper.keep()
   }
 
-  /** Loads again what has changed elsewhere. */
-  reload(): Promise<void> {
+  /** Loads again what has changed elsewhere. Resolves to whether that is shown. */
+  reload(): Promise<boolean> {
     return this.#keeper.reload()
   }
 

@@ -1,11 +1,14 @@
 import type { ThreadRecord } from '@countersign/core'
-import type { LeftUnsent } from './left-unsent.js'
-import type { ChangeRecord, Persistence } from './persistence.js'
+import { LeftUnsent } from './left-unsent.js'
+import type { ChangeRecord, KeptSession, Persistence } from './persistence.js'
 import { isEmpty, nothing, together, unsentOf, without } from './server-record.js'
 
 /** What the server has not received yet, stored in this browser. All pages share one record, and each removes only its own entries. */
 export class Unsent {
   readonly #local: Persistence
+  readonly #session: Pick<KeptSession, 'state' | 'newId' | 'threadId'>
+  /** Messages that were never sent and are no longer shown. */
+  readonly left: LeftUnsent
   /** The entries that this page took from the record at the last load. */
   #found = nothing
   /** The entries of this page. */
@@ -13,8 +16,10 @@ export class Unsent {
   /** Answers to requests of the open run. They are kept until it ends, and shown then. */
   #later = nothing
 
-  constructor(local: Persistence) {
+  constructor(session: Pick<KeptSession, 'state' | 'newId' | 'threadId'>, local: Persistence) {
+    this.#session = session
     this.#local = local
+    this.left = new LeftUnsent(session)
   }
 
   get found(): ThreadRecord {
@@ -25,8 +30,8 @@ export class Unsent {
     return !isEmpty(this.#later)
   }
 
-  load(threadId: string): Promise<ThreadRecord | undefined> {
-    return this.#local.load(threadId)
+  load(): Promise<ThreadRecord | undefined> {
+    return this.#local.load(this.#session.threadId)
   }
 
   /** What this page may show: the whole record, or only its own entries while another page is working. */
@@ -43,15 +48,18 @@ export class Unsent {
     this.#found = without(this.#found, this.#later)
   }
 
-  /** The entries that were taken are shown now, so they belong to this page, like what it has stored while they were read. */
-  shown(): void {
+  /**
+   * The entries that were taken are shown now, so they belong to this page, like what it has stored while they were read. `messages`: those
+   * of the server, which are shown before them.
+   */
+  shown(messages: readonly { readonly id: string; readonly role: string }[]): void {
     this.#own = together(this.#own, this.#found)
+    this.left.loaded(messages)
   }
 
-  /** `left`: messages that were never sent and are no longer shown. */
-  async save(threadId: string, record: ThreadRecord, left: LeftUnsent): Promise<void> {
-    const shown = left.with(unsentOf(record))
-    await update(this.#local, threadId, (stored) => {
+  async save(record: ThreadRecord): Promise<void> {
+    const shown = this.left.with(unsentOf(record))
+    await update(this.#local, this.#session.threadId, (stored) => {
       const unsent = stored ? together(without(stored, this.#own), shown) : shown
       return isEmpty(unsent) ? undefined : unsent
     })
