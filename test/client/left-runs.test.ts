@@ -79,6 +79,7 @@ function openPage(server: Server, stored = memoryPersistence(), rejoin = true) {
   // Pages with the same storage are pages of one browser.
   const locks = new FakeLocks(stored)
   const ranHere: string[] = []
+  const errors: string[] = []
   const client = locks.during(
     () =>
       new ChatClient({
@@ -94,7 +95,7 @@ function openPage(server: Server, stored = memoryPersistence(), rejoin = true) {
           },
           { saveEvery: 1 },
         ),
-        onError: () => {},
+        onError: ({ code }) => void errors.push(code),
       }),
   )
   client.attach()
@@ -103,7 +104,7 @@ function openPage(server: Server, stored = memoryPersistence(), rejoin = true) {
     locks.leave()
   }
   onTestFinished(leave)
-  return { client, stored, ranHere, leave }
+  return { client, stored, ranHere, errors, leave }
 }
 
 /** What docs/streaming.md does when a page has loaded. */
@@ -351,3 +352,121 @@ test('a tab that takes over rejoins the run of the tab that was closed', async (
   expect(server.asked()).toBe(2)
   expect(second.client.getSnapshot().messages).toEqual(third.client.getSnapshot().messages)
 })
+
+for (const when of ['while that runs', 'once it has replied'])
+  test(`retry() in a page that only followed the run of another page does not run its client tool again: ${when}`, async () => {
+    const server = serve(
+      60_000,
+      [words('Look: '), 'wait', ...calls('here', { x: 1 })],
+      [words('done.'), stop],
+    )
+    let end = () => {}
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    const first = openPage(server)
+    first.client.setOptions({ tools: [here.client(() => ended.then(() => first.ranHere.push('here')))] })
+    void first.client.sendMessage('go')
+    await isStored(first.stored, 'Look: ')
+    const second = openPage(server, first.stored)
+    await load(second)
+    await server.go()
+    await vi.waitFor(() => expect(second.client.getSnapshot().isLoading).toBe(false))
+    await isStored(first.stored, 'executing')
+    if (when === 'while that runs') {
+      await second.client.retry()
+      expect(second.errors).toEqual(['thread-busy'])
+    }
+    end()
+    await vi.waitFor(() => expect(saidBy(first.client)).toBe('Look:  done.'))
+    await vi.waitFor(() => expect(first.client.getSnapshot().isLoading).toBe(false))
+    await second.client.retry()
+    await vi.waitFor(() => expect(second.client.getSnapshot().isLoading).toBe(false))
+    expect([first.ranHere, second.ranHere]).toEqual([['here'], []])
+    expect(saidBy(second.client)).toBe('Look:  done.')
+    expect(server.asked()).toBe(2)
+    await isStored(first.stored, 'done.')
+  })
+
+test('a page that has followed a run whose page was closed meanwhile keeps the end of it, and retry() runs its client tool', async () => {
+  const server = serve(60_000, [words('Look: '), 'wait', ...calls('here', { x: 1 })], [words('done.'), stop])
+  const first = openPage(server)
+  void first.client.sendMessage('go')
+  await isStored(first.stored, 'Look: ')
+  const second = openPage(server, first.stored)
+  await load(second)
+  first.leave()
+  await server.go()
+  await vi.waitFor(() => expect(second.client.getSnapshot().isLoading).toBe(false))
+  expect(stateOf(second.client)).toEqual(['here input-complete'])
+  await isStored(first.stored, 'input-complete')
+  second.leave()
+  const third = openPage(server, first.stored)
+  await load(third)
+  await vi.waitFor(() => expect(saidBy(third.client)).toBe('Look:  done.'))
+  expect([first, second, third].map(({ ranHere }) => ranHere)).toEqual([[], [], ['here']])
+  expect(server.asked()).toBe(2)
+})
+
+test('what is written in a page that follows the run of another page is there after a reload', async () => {
+  const server = serve(60_000, [words('Look: '), 'wait', stop])
+  const first = openPage(server)
+  void first.client.sendMessage('go')
+  await isStored(first.stored, 'Look: ')
+  const second = openPage(server, first.stored)
+  await load(second)
+  void second.client.sendMessage('And then?')
+  await isStored(first.stored, 'And then?')
+})
+
+/** The response breaks behind the event that brings this text. */
+async function cutAfter(text: string, response: Response): Promise<Response> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let read = ''
+  while (!read.includes(text)) read += (await reader?.read())?.value ?? ''
+  await reader?.cancel()
+  const events = read.split('\n\n')
+  const until = events.findIndex((event) => event.includes(text)) + 1
+  const parts = [`${events.slice(0, until).join('\n\n')}\n\n`]
+  const body = new ReadableStream<string>({
+    pull(controller) {
+      const part = parts.shift()
+      if (part === undefined) controller.error(new TypeError('network error'))
+      else controller.enqueue(part)
+    },
+  })
+  return new Response(body.pipeThrough(new TextEncoderStream()), response)
+}
+
+test.each(['One ', 'two '])(
+  'a rejoin that breaks behind "%s" takes away nothing that was shown, and retry() shows the rest',
+  async (text) => {
+    const server = serve(60_000, [
+      ...['One ', 'two ', 'three '].map(words),
+      'wait',
+      ...['four ', 'five.'].map(words),
+      stop,
+    ])
+    const before = openPage(server)
+    void before.client.sendMessage('go')
+    await isStored(before.stored, 'three ')
+    before.leave()
+    let cuts = 2
+    const handle = async (request: Request) => {
+      const response = await server.handle(request)
+      return cuts-- > 0 ? cutAfter(text, response) : response
+    }
+    const page = openPage({ ...server, handle }, before.stored)
+    await page.client.restore()
+    await vi.waitUntil(() => page.client.getSnapshot().status === 'error')
+    expect(saidBy(page.client)).toBe('One two three ')
+    await page.client.retry()
+    expect(saidBy(page.client)).toBe('One two three ')
+    expect(page.client.getSnapshot().status).toBe('error')
+    const retried = page.client.retry()
+    await server.go()
+    await retried
+    expect(saidBy(page.client)).toBe('One two three four five.')
+    expect(server.asked()).toBe(1)
+  },
+)

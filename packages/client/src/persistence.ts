@@ -28,7 +28,7 @@ export function persistent(storage: Persistence, options: PersistentOptions = {}
     // Included up front, because steps of another tab are applied synchronously.
     steps: { ...fullSteps, ...restoreSteps, ...mirrorSteps },
     open(session, host) {
-      const left = new LeftRuns(session, host, timeout)
+      const left = new LeftRuns(session, host, storage, timeout)
       return new Thread(session, host, storage, { saveEvery, timeout }, left)
     },
   }

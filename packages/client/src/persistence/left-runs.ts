@@ -1,32 +1,34 @@
-import {
-  CountersignError,
-  isCountersignError,
-  omitUndefined,
-  readRecord,
-  type ThreadRecord,
-} from '@countersign/core'
-import type { Connection } from '../connections/connection.js'
-import type { KeptSession, ThreadHost } from './persistence.js'
+import { omitUndefined, readRecord, type ThreadRecord } from '@countersign/core'
+import { worksElsewhere } from './failures.js'
+import { OwnRuns } from './own-runs.js'
+import type { KeptSession, Persistence, ThreadHost } from './persistence.js'
+import { type End, partsBefore, replaying, sizeOfParts } from './replay.js'
 import { WorkLock } from './work-lock.js'
-
-type End = NonNullable<ThreadRecord['openRunFrom']>
 
 /** Rejoins the run that the page of one conversation has left: it may go on, and a new one would make its calls a second time. */
 export class LeftRuns {
   readonly #session: KeptSession
   readonly #host: ThreadHost
-  /** Held by the page whose run is open, where tabs do not share it. */
+  /** Held by the page whose run is open or whose client tools run, where tabs do not share it. */
   readonly #lock: WorkLock
-  /** The run of another page that is followed here. */
-  #followed: string | undefined
+  readonly #storage: Pick<Persistence, 'load'>
+  readonly #runs: OwnRuns
+  /** The pages of the browser share the lock. */
+  readonly #isShared: boolean
 
-  constructor(session: KeptSession, host: ThreadHost, timeout: number) {
+  constructor(session: KeptSession, host: ThreadHost, storage: Pick<Persistence, 'load'>, timeout: number) {
     this.#session = session
     this.#host = host
+    this.#storage = storage
+    this.#runs = new OwnRuns(session.state)
+    // What `tabs` share is done by one of them.
+    const locks = session.options.tabs ? undefined : globalThis.navigator?.locks
+    this.#isShared = locks !== undefined
+    if (locks) session.onStep = (step) => this.#runs.follow(step)
     this.#lock = new WorkLock({
-      locks: session.options.tabs ? undefined : globalThis.navigator?.locks,
+      locks,
       name: () => `countersign:run:${session.threadId}`,
-      isWorking: () => session.state.run.phase !== 'idle' && session.state.run.runId !== this.#followed,
+      isWorking: () => this.#runs.isOpen || session.state.executing.size > 0,
       isGone: () => host.isUnused(0),
       timeout,
     })
@@ -39,9 +41,9 @@ export class LeftRuns {
 
   /**
    * The run is read from its first event, which replaces what is shown of it. If there is no such run, the conversation is as it was before.
-   * Resolves once that is known.
+   * Resolves once that is known. `keep` stores what is shown then.
    */
-  async rejoin({ openRun: runId, openRunFrom: from }: ThreadRecord): Promise<void> {
+  async rejoin({ openRun: runId, openRunFrom: from }: ThreadRecord, keep: () => unknown): Promise<void> {
     const { threadId, state, options } = this.#session
     const warn = (message: string) => this.#session.warn(message)
     const connection = options.compat?.(options.connection, warn) ?? options.connection
@@ -49,26 +51,55 @@ export class LeftRuns {
     if (runId === undefined || !from || !connection.rejoin || !isAllOnServer(before, from)) return
     const { run } = state
     // A page that has the run open runs its client tools, too.
-    const isForeign = !options.tabs && (await this.#lock.try()) === false
+    const isForeign = (await this.#lock.try()) === false
     if (run !== state.run) return
-    if (isForeign) this.#followed = runId
+    this.#runs.former = isForeign ? undefined : runId
     const unsent = new Set(state.unsent)
     await new Promise<void>((known) => {
-      const begin = () => {
-        forget(this.#session, runId, from)
-        known()
-      }
-      const cursor = { threadId, runId }
+      const begin = () => forget(this.#session, runId, from)
+      const shown = () => sizeOfParts(readRecord(state).messages, from)
       const rejoined = this.#host.rejoin({
-        cursor,
-        connection: replaying(connection, begin),
+        cursor: { threadId, runId },
+        connection: replaying(connection, known, shown, begin),
         from,
         isForeign,
       })
       void rejoined.then((isThere) => {
         if (!isThere) this.#restore(before, runId, unsent)
+        else if (isForeign) void this.#takeOver(runId, keep)
         known()
       })
+    })
+  }
+
+  /** Once a run was followed to its end: if its page is gone, nobody else has stored the end. */
+  async #takeOver(runId: string, keep: () => unknown): Promise<void> {
+    if (this.#session.state.error || !(await this.#lock.try()) || !(await this.#isLeft(runId))) return
+    this.#runs.former = runId
+    keep()
+  }
+
+  /** Whether the page of this run has stored that it was open, and nothing since. */
+  async #isLeft(runId: string): Promise<boolean> {
+    const stored = await this.#storage.load(this.#session.threadId).catch(() => undefined)
+    return stored?.openRun === runId
+  }
+
+  /** Another page had the last run open that was shown here. This page has nothing to store, unless its user has said, answered or started something. */
+  get isFollower(): boolean {
+    const { queue, unsent, executing } = this.#session.state
+    return this.#runs.isForeign && queue.length + unsent.size + executing.size === 0
+  }
+
+  /** Whether `retry()` may go on here. `reload` shows what another page has stored. */
+  mayStart(reload: () => Promise<void>): Promise<boolean> | undefined {
+    const { run } = this.#session.state
+    // A run that is rejoined stays that of its page.
+    if (!this.#isShared || (run.phase === 'idle' && run.brokenOff)) return undefined
+    return this.#lock.during(async (isFree) => {
+      if (isFree === false) this.#session.failed(worksElsewhere())
+      else if (this.isFollower) await reload()
+      return isFree !== false
     })
   }
 
@@ -97,32 +128,6 @@ function isAllOnServer({ messages, unsentOutputs }: ThreadRecord, from: End): bo
   )
 }
 
-/** Calls `begin` before the first events of a run that is read from its beginning. */
-function replaying(connection: Connection, begin: () => void): Connection {
-  return {
-    ...connection,
-    async *rejoin(cursor, options) {
-      let isNew = cursor.lastEventId === undefined
-      try {
-        for await (const batch of connection.rejoin?.(cursor, options) ?? []) {
-          const isEvent = !Array.isArray(batch) || batch.length > 0
-          if (isNew && isEvent && !options.signal.aborted) begin()
-          isNew &&= !isEvent
-          yield batch
-        }
-      } catch (error) {
-        throw isTemporary(error) ? new CountersignError('connection-failed', error.message, {}, error) : error
-      }
-    },
-  }
-}
-
-/** The server can't tell now whether the run is there: it can still be rejoined. */
-function isTemporary(error: unknown): error is CountersignError {
-  const status = isCountersignError(error) ? Number(error.data.status) : 0
-  return status === 408 || status === 429 || status >= 500
-}
-
 /** Removes what the run wrote, which its events bring again. What its request carried has arrived. */
 function forget(session: KeptSession, runId: string, begin: End): void {
   const { from: _, error: __, messages, ...record } = readRecord(session.state)
@@ -132,10 +137,4 @@ function forget(session: KeptSession, runId: string, begin: End): void {
   })
   session.dispatch({ type: 'restore', record: { ...record, messages: before, unsentOutputs: [] } })
   session.dispatch({ type: 'run-rejoined', runId })
-}
-
-/** How many parts the message at this place had before the run. */
-function partsBefore([messages, parts]: End, at: number): number {
-  if (at >= messages) return 0
-  return at === messages - 1 ? parts : Number.POSITIVE_INFINITY
 }

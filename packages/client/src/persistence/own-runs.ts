@@ -34,6 +34,11 @@ export class OwnRuns {
     return this.#last === undefined
   }
 
+  /** The last run that was open here is that of another page. */
+  get isForeign(): boolean {
+    return this.#last !== undefined && !this.isOwn(this.#last)
+  }
+
   isOwn(runId: string): boolean {
     return runId === this.#opened || runId === this.former
   }

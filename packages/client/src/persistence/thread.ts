@@ -33,6 +33,7 @@ export class Thread implements KeptThread {
     this.#session = session
     this.#host = host
     this.#keeper = new Keeper(session, persistence, limits)
+    this.#keeper.mayNotSave = () => left?.isFollower === true
   }
 
   perform(name: string, value: unknown, here: () => unknown): unknown {
@@ -58,6 +59,12 @@ export class Thread implements KeptThread {
   /** Loads again what has changed elsewhere. Resolves to whether that is shown. */
   reload(): Promise<boolean> {
     return this.#keeper.reload()
+  }
+
+  mayStart(): Promise<boolean> | undefined {
+    return this.#left?.mayStart(async () => {
+      if (await this.#keeper.reload()) await this.#rejoinLoaded()
+    })
   }
 
   replace(): void {
@@ -106,9 +113,10 @@ export class Thread implements KeptThread {
   /** A server that does not respond must not block the chat. */
   async #rejoinLoaded(): Promise<void> {
     const { loaded } = this.#keeper
+    const keep = () => this.#keeper.keep()
     const known = new AbortController()
     const late = wait(Math.min(this.#timeout, longest), known.signal)
-    if (loaded) await Promise.race([this.#left?.rejoin(loaded), late])
+    if (loaded) await Promise.race([this.#left?.rejoin(loaded, keep), late])
     known.abort()
   }
 
@@ -126,7 +134,7 @@ export class Thread implements KeptThread {
         const record = readRecord(session.state)
         this.#keeper.takeOver()
         this.#host.takeOver(error)
-        void this.#left?.rejoin(record)
+        void this.#left?.rejoin(record, () => this.#keeper.keep())
       },
     }
   }
