@@ -1,33 +1,44 @@
-import { type QueuedMessage, readRecord, type ThreadRecord } from '@countersign/core'
+import type { QueuedMessage, ThreadRecord } from '@countersign/core'
 import type { SendResult } from '../results.js'
 import type { KeptSession } from './persistence.js'
-import type { Unsent } from './unsent.js'
 
 /** Messages that are sent while the conversation is loading. Each is shown in the queue at once, and leaves it to be sent. */
 export class EarlyMessages {
   readonly #session: Pick<KeptSession, 'state' | 'dispatch'>
-  readonly #unsent: Pick<Unsent, 'save'>
+  readonly #save: () => Promise<void>
   /** Settles when the last of them is stored. */
   stored: Promise<void> = Promise.resolve()
   readonly #waiting = new Set<string>()
   /** A record that was stored before must not bring them back. */
   readonly #cancelled = new Set<string>()
 
-  constructor(session: Pick<KeptSession, 'state' | 'dispatch'>, unsent: Pick<Unsent, 'save'>) {
+  /** `save` stores what the server was not sent. */
+  constructor(session: Pick<KeptSession, 'state' | 'dispatch'>, save: () => Promise<void>) {
     this.#session = session
-    this.#unsent = unsent
+    this.#save = save
   }
 
   add(item: QueuedMessage): void {
     this.#waiting.add(item.id)
     this.#session.dispatch({ type: 'queue', item })
-    this.#save()
+    this.#keep()
+  }
+
+  /** The user has called `stop()`: they stay in the queue, also after a reload. */
+  hold(): void {
+    if (this.#waiting.size === 0) return
+    this.#waiting.clear()
+    this.#keep()
+  }
+
+  /** There is nothing to load: they leave the queue, so that none is sent before an earlier one. */
+  leaveQueue(): void {
+    for (const id of this.#waiting) this.#session.dispatch({ type: 'unqueue', id })
   }
 
   /** A page that is closed before it has loaded leaves them to the next one. */
-  #save(): void {
-    const save = () => this.#unsent.save(readRecord(this.#session.state))
-    this.stored = this.stored.then(save, save)
+  #keep(): void {
+    this.stored = this.stored.then(this.#save, this.#save)
   }
 
   /** Takes a message back; returns whether it was waiting. */
@@ -35,7 +46,7 @@ export class EarlyMessages {
     const isWaiting = this.#leave(String(id))
     if (!isWaiting) return false
     this.#cancelled.add(String(id))
-    this.#save()
+    this.#keep()
     return true
   }
 

@@ -12,6 +12,7 @@ import { ServerCopy } from './server-copy.js'
 import { hasFailed, readServerThread, withUnsent } from './server-record.js'
 import type { LoadedThread, ThreadRoute } from './thread-route.js'
 import type { Unsent } from './unsent.js'
+import type { UserStop } from './user-stop.js'
 import type { WorkLock } from './work-lock.js'
 
 /** What was read last. It is shown, unless something has happened here meanwhile. */
@@ -25,7 +26,7 @@ interface Reading {
   readonly isUnread: boolean
 }
 
-/** Reads a conversation from its server, and what this browser has kept of it. `stoppedAt`: the last message when the user stopped the last run. */
+/** Reads a conversation from its server, and what this browser has kept of it. */
 export function createServerLoad(
   session: KeptSession,
   host: ThreadHost,
@@ -34,7 +35,7 @@ export function createServerLoad(
   early: EarlyMessages,
   runs: OwnRuns,
   lock: WorkLock,
-  stoppedAt: () => string | undefined,
+  stop: () => UserStop,
 ) {
   const { state, options } = session
   const copy = new ServerCopy()
@@ -79,11 +80,12 @@ export function createServerLoad(
       const isLate = isLacking()
       if (isLate) session.dispatch({ type: 'clear-error' })
       copy.replaced()
-      if (isLate) host.sendQueued()
+      early.leaveQueue()
+      if (isLate && !stop().holdsQueue) host.sendQueued()
       leftShown = reading.left ?? leftShown
       return undefined
     }
-    const server = readServerThread(thread ?? { messages: [] }, openRun !== undefined, stoppedAt())
+    const server = readServerThread(thread ?? { messages: [] }, openRun !== undefined, stop().at)
     const known = new Set(server.messages.map(({ id }) => id))
     const isLater = ({ id, role }: UIMessage) => openRun !== undefined && role !== 'user' && !known.has(id)
     unsent.postpone(own?.messages.filter(isLater) ?? [])

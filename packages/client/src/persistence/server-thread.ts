@@ -1,4 +1,10 @@
-import { CountersignError, clientCalls, type QueuedMessage, type ThreadRecord } from '@countersign/core'
+import {
+  CountersignError,
+  clientCalls,
+  type QueuedMessage,
+  readRecord,
+  type ThreadRecord,
+} from '@countersign/core'
 import { EarlyMessages } from './early-messages.js'
 import { loadsNothing, worksElsewhere } from './failures.js'
 import { OwnRuns } from './own-runs.js'
@@ -45,7 +51,7 @@ export function openServerThread(
 ): ServerThread {
   const { state } = session
   const unsent = new Unsent(session, local)
-  const early = new EarlyMessages(session, unsent)
+  const early = new EarlyMessages(session, () => saveUnsent(readRecord(state)))
   const runs = new OwnRuns(state)
   const replacement = new Replacement(state, replaced)
   let stop: UserStop = { holdsQueue: false }
@@ -57,7 +63,7 @@ export function openServerThread(
     isGone: () => host.isUnused(1),
     timeout,
   })
-  const server = createServerLoad(session, host, route, unsent, early, runs, lock, () => stop.at)
+  const server = createServerLoad(session, host, route, unsent, early, runs, lock, () => stop)
   const { copy } = server
   const storage = { merges: true, load: server.load, save, restored }
   // Only what was not sent is saved, so a save costs little.
@@ -77,11 +83,15 @@ export function openServerThread(
     if (replacement.follow(step)) copy.grows('new-version')
   }
 
-  async function save(_: string, { openRun, openRunFrom, ...record }: ThreadRecord): Promise<void> {
+  async function save(_: string, record: ThreadRecord): Promise<void> {
     await early.stored.catch(() => {})
-    const isHeld = stop.holdsQueue && copy.isLoaded && state.queue.length > 0
+    await saveUnsent(record)
+  }
+
+  function saveUnsent({ openRun, openRunFrom, ...record }: ThreadRecord): Promise<void> {
+    const isHeld = stop.holdsQueue && record.queue.length > 0
     // A run that is only followed belongs to another page, also after a reload of this one.
-    await unsent.save({ ...record, isHeld, ...(runs.isOpen && { openRun }) })
+    return unsent.save({ ...record, isHeld, ...(runs.isOpen && { openRun }) })
   }
 
   function restored(): void {
@@ -143,6 +153,7 @@ export function openServerThread(
 
     perform(name, value, here) {
       stop = afterCommand(stop, name)
+      if (name === 'stop') early.hold()
       if (name === 'cancelQueued' && early.cancel(value)) return
       const item = value as QueuedMessage
       const isEarly = name === 'send' && !copy.isLoaded && !server.isNew()
@@ -179,7 +190,10 @@ export function openServerThread(
 
     isElsewhere: (toolCallId) => !runs.made(toolCallId),
 
-    mayStart: () => (server.isLacking() || clientCalls(state).length > 0 ? loadToStart() : undefined),
+    mayStart: () =>
+      server.isLacking() || clientCalls(state).length > 0
+        ? loadToStart()
+        : unsent.mayBeSent()?.then((mayBeSent) => !mayBeSent || loadToStart()),
 
     leaveIfUnused() {
       if (!host.isUnused(0)) return

@@ -1,4 +1,5 @@
 import type { ThreadRecord } from '@countersign/core'
+import { isCopy } from './copies.js'
 import { LeftUnsent } from './left-unsent.js'
 import type { ChangeRecord, KeptSession, Persistence } from './persistence.js'
 import { isEmpty, nothing, together, unsentOf, without } from './server-record.js'
@@ -6,7 +7,7 @@ import { isEmpty, nothing, together, unsentOf, without } from './server-record.j
 /** What the server has not received yet, stored in this browser. All pages share one record, and each removes only its own entries. */
 export class Unsent {
   readonly #local: Persistence
-  readonly #session: Pick<KeptSession, 'state' | 'newId' | 'threadId'>
+  readonly #session: Pick<KeptSession, 'state' | 'threadId'>
   /** Messages that were never sent and are no longer shown. */
   readonly left: LeftUnsent
   /** The entries that this page took from the record at the last load. */
@@ -16,7 +17,7 @@ export class Unsent {
   /** Answers to requests of the open run. They are kept until it ends, and shown then. */
   #later = nothing
 
-  constructor(session: Pick<KeptSession, 'state' | 'newId' | 'threadId'>, local: Persistence) {
+  constructor(session: Pick<KeptSession, 'state' | 'threadId'>, local: Persistence) {
     this.#session = session
     this.#local = local
     this.left = new LeftUnsent(session)
@@ -32,6 +33,18 @@ export class Unsent {
 
   load(): Promise<ThreadRecord | undefined> {
     return this.#local.load(this.#session.threadId)
+  }
+
+  /** Whether another page of this browser may have sent a message that is shown here as not sent. `undefined`: none is. */
+  mayBeSent(): Promise<boolean> | undefined {
+    const ids = this.#own.messages.flatMap(({ id, role }) => (role === 'user' ? id : []))
+    if (ids.length === 0) return undefined
+    const isLast = (stored: ThreadRecord | undefined, id: string) =>
+      !isCopy(id) && stored?.messages.some((message) => message.id === id)
+    return this.load().then(
+      (stored) => !ids.every((id) => isLast(stored, id)),
+      () => false,
+    )
   }
 
   /** What this page may show: the whole record, or only its own entries while another page is working. */
