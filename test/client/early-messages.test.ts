@@ -37,7 +37,8 @@ test.each(['a new conversation', 'one that exists'])(
       await before.client.sendMessage('zero')
       before.leave()
     }
-    const page = openPage({ handle })
+    const page = openPage({ handle }, { pollEvery: 60_000 })
+    await vi.waitUntil(() => page.requests.length > 0)
     const all = ['one', 'two', 'three'].map((text) => page.client.sendMessage(text))
     open()
     await Promise.all(all)
