@@ -1,5 +1,5 @@
 import { memoryThreads, type ThreadFull, type ThreadStore } from '@countersign/server'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { openPage, startServerWith, stop, words } from './threads-server.js'
 
 // K18 S3: messages of the user that the server had refused were dropped when the queue went on by itself.
@@ -166,3 +166,57 @@ test('what waits behind a message that was refused is sent by itself once the se
   await vi.waitUntil(() => statusOf(page) === 'ready' && said(page).queued.length === 0)
   expect(said(page).sent).toEqual(['1', '2', '3'])
 })
+
+/** A page in which messages have failed one after the other, all while the network was down. */
+async function failAll(page: Page, ...texts: readonly string[]) {
+  page.network.isUp = false
+  for (const text of texts) expect(await page.client.sendMessage(text)).toMatchObject({ status: 'failed' })
+  page.network.isUp = true
+}
+
+const idsOf = ({ client }: Page) =>
+  client.getSnapshot().messages.flatMap(({ id, role }) => (role === 'user' ? [id] : []))
+
+for (const [where, texts] of Object.entries({
+  first: [large, '2', '3'],
+  'in the middle': ['1', large, '3'],
+  last: ['1', '2', large],
+}))
+  for (const isReloaded of [false, true])
+    describe(`of several messages that failed, one is too large: the ${where}${isReloaded ? ', after a reload' : ''}`, () => {
+      const at = texts.indexOf(large)
+      const others = texts.filter((text) => text !== large)
+
+      async function open() {
+        const server = startServerWith({ limits: { bodyBytes } })
+        let page = openPage(server, { attempts: 1 })
+        await page.client.sendMessage('0')
+        await failAll(page, ...texts)
+        await page.client.retry()
+        expect(page.client.getSnapshot().error?.data.status).toBe(413)
+        if (isReloaded) {
+          await vi.waitUntil(() => String([...page.local.texts.values()]).includes('"status":413'))
+          page.leave()
+          page = openPage(server, { local: page.local, attempts: 1 })
+          await vi.waitUntil(() => statusOf(page) === 'error')
+        }
+        expect(said(page).sent).toHaveLength(4)
+        return page
+      }
+
+      test('the next message is sent with the others, and without that one', async () => {
+        const page = await open()
+        expect(await page.client.sendMessage('4')).toEqual({ status: 'sent' })
+        expect(said(page).sent).toEqual(['0', ...others, '4'])
+      })
+
+      test('once that one is edited, retry() sends what came after it', async () => {
+        const page = await open()
+        const messageId = idsOf(page)[at + 1]
+        expect(await page.client.sendMessage({ text: 'short', messageId })).toEqual({ status: 'sent' })
+        await vi.waitUntil(() => said(page).sent.length === 4)
+        await page.client.retry()
+        await vi.waitUntil(() => statusOf(page) === 'ready')
+        expect(said(page).sent).toEqual(['0', ...texts.map((text) => (text === large ? 'short' : text))])
+      })
+    })
