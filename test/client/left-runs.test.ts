@@ -470,3 +470,23 @@ test.each(['One ', 'two '])(
     expect(server.asked()).toBe(1)
   },
 )
+
+test('what is queued when the stream of a run breaks waits while that run may go on: retry() rejoins it, then that is sent', async () => {
+  const server = serve(60_000, [words('Half '), 'wait', words('whole.'), stop])
+  let cuts = 1
+  const handle = async (request: Request) => {
+    const response = await server.handle(request)
+    return cuts-- > 0 ? cutAfter('Half ', response) : response
+  }
+  const { client } = openPage({ ...server, handle })
+  void client.sendMessage('go')
+  await client.sendMessage('And?')
+  await vi.waitUntil(() => client.getSnapshot().status === 'error')
+  expect([client.getSnapshot().queue.length, saidBy(client), server.asked()]).toEqual([1, 'Half ', 1])
+  const retried = client.retry()
+  await server.go()
+  await retried
+  await vi.waitUntil(() => !client.getSnapshot().isLoading)
+  expect(saidBy(client)).toBe('Half whole. Once more.')
+  expect(server.asked()).toBe(2)
+})

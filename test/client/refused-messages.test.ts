@@ -1,5 +1,12 @@
+import { createServer } from 'node:http'
+import { ChatClient } from '@countersign/client'
+import { serverHistory } from '@countersign/client/server-history'
+import { webSocket } from '@countersign/client/web-socket'
 import { memoryThreads, type ThreadFull, type ThreadStore } from '@countersign/server'
-import { expect, test, vi } from 'vitest'
+import { socketServerLimits, toSocketHandler } from '@countersign/server/node'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+import { listening } from '../engine/listening.js'
 import { openPage, startServerWith, stop, words } from './threads-server.js'
 
 // K18 S3: messages of the user that the server had refused were dropped when the queue went on by itself.
@@ -35,10 +42,10 @@ function startHeld(options: Parameters<typeof startServerWith>[0]) {
 
 type Page = ReturnType<typeof openPage>
 
-const statusOf = ({ client }: Page) => client.getSnapshot().status
+const statusOf = ({ client }: Pick<Page, 'client'>) => client.getSnapshot().status
 
 /** What the user has said, as far as it is in the conversation, and what is queued. */
-function said({ client }: Page) {
+function said({ client }: Pick<Page, 'client'>) {
   const { messages, queue } = client.getSnapshot()
   const textOf = ({ parts }: (typeof messages)[number]) =>
     parts.map((part) => (part.type === 'text' ? part.text.slice(0, 9) : part.type)).join()
@@ -49,7 +56,7 @@ function said({ client }: Page) {
 }
 
 /** Sends a message, and others while its reply streams. */
-async function sendAndQueue(page: Page, ...texts: readonly string[]) {
+async function sendAndQueue(page: Pick<Page, 'client'>, ...texts: readonly string[]) {
   void page.client.sendMessage('1')
   await vi.waitUntil(() => statusOf(page) === 'streaming')
   for (const text of texts) expect(await page.client.sendMessage(text)).toMatchObject({ status: 'queued' })
@@ -109,6 +116,22 @@ test('in a thread that is full, every queued message stays in the page, also aft
   expect(said(later)).toEqual(expected)
 })
 
+test('in a thread that is full, queued messages stay in the page also over a WebSocket', async () => {
+  const { server, end } = startHeld({ threads: memoryThreads({ maxMessages: 2 }) })
+  const http = createServer()
+  const url = `ws://${await listening(http)}/`
+  const serveRun = toSocketHandler(server.agent, { context: () => ({ subject: 'ada' }) })
+  new WebSocketServer({ server: http, ...socketServerLimits }).on('connection', serveRun)
+  const connection = serverHistory(webSocket(url, { WebSocket }))
+  const page = { client: new ChatClient({ connection, threadId: 't', notify: 'sync' }) }
+  onTestFinished(() => page.client.dispose())
+  await sendAndQueue(page, '2', '3', '4')
+  end()
+  await vi.waitUntil(() => statusOf(page) === 'error')
+  expect(page.client.getSnapshot().error?.data.code).toBe('thread-full')
+  expect(said(page)).toEqual({ sent: ['1', '2'], queued: ['3', '4'] })
+})
+
 test('what is queued behind a message that is too large waits until the user acts, also after a reload', async () => {
   const { server, end } = startHeld({ limits: { bodyBytes } })
   const page = openPage(server)
@@ -166,3 +189,57 @@ test('what waits behind a message that was refused is sent by itself once the se
   await vi.waitUntil(() => statusOf(page) === 'ready' && said(page).queued.length === 0)
   expect(said(page).sent).toEqual(['1', '2', '3'])
 })
+
+/** A page in which messages have failed one after the other, all while the network was down. */
+async function failAll(page: Page, ...texts: readonly string[]) {
+  page.network.isUp = false
+  for (const text of texts) expect(await page.client.sendMessage(text)).toMatchObject({ status: 'failed' })
+  page.network.isUp = true
+}
+
+const idsOf = ({ client }: Page) =>
+  client.getSnapshot().messages.flatMap(({ id, role }) => (role === 'user' ? [id] : []))
+
+for (const [where, texts] of Object.entries({
+  first: [large, '2', '3'],
+  'in the middle': ['1', large, '3'],
+  last: ['1', '2', large],
+}))
+  for (const isReloaded of [false, true])
+    describe(`of several messages that failed, one is too large: the ${where}${isReloaded ? ', after a reload' : ''}`, () => {
+      const at = texts.indexOf(large)
+      const others = texts.filter((text) => text !== large)
+
+      async function open() {
+        const server = startServerWith({ limits: { bodyBytes } })
+        let page = openPage(server, { attempts: 1 })
+        await page.client.sendMessage('0')
+        await failAll(page, ...texts)
+        await page.client.retry()
+        expect(page.client.getSnapshot().error?.data.status).toBe(413)
+        if (isReloaded) {
+          await vi.waitUntil(() => String([...page.local.texts.values()]).includes('"status":413'))
+          page.leave()
+          page = openPage(server, { local: page.local, attempts: 1 })
+          await vi.waitUntil(() => statusOf(page) === 'error')
+        }
+        expect(said(page).sent).toHaveLength(4)
+        return page
+      }
+
+      test('the next message is sent with the others, and without that one', async () => {
+        const page = await open()
+        expect(await page.client.sendMessage('4')).toEqual({ status: 'sent' })
+        expect(said(page).sent).toEqual(['0', ...others, '4'])
+      })
+
+      test('once that one is edited, retry() sends what came after it', async () => {
+        const page = await open()
+        const messageId = idsOf(page)[at + 1]
+        expect(await page.client.sendMessage({ text: 'short', messageId })).toEqual({ status: 'sent' })
+        await vi.waitUntil(() => said(page).sent.length === 4)
+        await page.client.retry()
+        await vi.waitUntil(() => statusOf(page) === 'ready')
+        expect(said(page).sent).toEqual(['0', ...texts.map((text) => (text === large ? 'short' : text))])
+      })
+    })

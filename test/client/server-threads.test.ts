@@ -1,6 +1,6 @@
 import { ChatClient, type ToolCallPart } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
-import { handleChat } from '@countersign/server'
+import { handleChat, loadThread } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
 import { calls, here, openPage, startServer, stop, words } from './threads-server.js'
 
@@ -768,4 +768,47 @@ test('two pages of one browser keep their unsent answers and messages for the ne
   expect(server.executed).toEqual(['ada'])
   expect(shown(third).flat()).toContain('Both?')
   expect(await first.local.load('t')).toBeUndefined()
+})
+
+test('a conversation that was loaded on the server is shown as it was given, whatever becomes of the object', async () => {
+  const server = startServer(() => [words('One.'), stop])
+  await openPage(server).client.sendMessage('Hello')
+  const initialThread = await loadThread(server.agent, { subject: 'ada', threadId: 't' })
+  const page = openPage(server, { pollEvery: 60_000 }, { initialThread })
+  const expected = [
+    ['user', 'Hello'],
+    ['assistant', 'One.'],
+  ]
+  const [first] = initialThread?.messages ?? []
+  Object.assign(first?.parts[0] ?? {}, { text: 'Changed' })
+  Object.assign(initialThread ?? {}, { messages: [first], head: 'other' })
+  expect(shown(page)).toEqual(expected)
+  await page.client.restore()
+  expect(shown(page)).toEqual(expected)
+})
+
+test('what a page has left comes before what is said after its reload, also where another page was working meanwhile', async () => {
+  const more = gate()
+  const server = startServer(() => counting(more))
+  const working = openPage(server)
+  const before = openPage(server, { local: working.local })
+  void working.client.sendMessage('First')
+  await vi.waitUntil(() => shown(before).length === 2)
+  await before.client.sendMessage('Second')
+  await vi.waitUntil(() => String([...before.local.texts.values()]).includes('Second'))
+  before.leave()
+  // It is told of nothing that happens elsewhere.
+  const after = openPage(server, { local: working.local, pollEvery: 60_000 })
+  await after.client.restore()
+  await vi.waitUntil(() => shown(after).length === 2)
+  more.open()
+  await vi.waitUntil(() => statusOf(working) === 'ready' && statusOf(after) === 'ready')
+  await after.client.sendMessage('Third', { until: 'turn' })
+  await vi.waitUntil(() => shown(working).length === 6)
+  expect(shown(working).flatMap(([role, text]) => (role === 'user' ? [text] : []))).toEqual([
+    'First',
+    'Second',
+    'Third',
+  ])
+  expect(shown(after)).toEqual(shown(working))
 })

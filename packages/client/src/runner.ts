@@ -117,11 +117,17 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     if (ids.length > 0) dispatch({ type: 'close', ids, because: 'expired' })
   }
 
-  /** By itself, nothing goes out behind a request that the server refused: with the next message, the refused one may be left out. */
+  /**
+   * By itself, nothing goes out behind a request that the server refused: with the next message, the refused one may be left out. Nor while a
+   * run that broke off may go on there.
+   */
   function sendQueued(isAsked = false): Run | undefined {
-    const [item] = state.queue
+    const { queue, error } = state
+    const [item] = queue
     if (!item || run || paused || !mayGo(item)) return undefined
-    if (!isAsked && (state.error?.data.status || isRefusedWhole(state.error))) return undefined
+    const { status, code } = error?.data ?? {}
+    const isRefused = status || code === 'thread-full' || isRefusedWhole(error)
+    if (!isAsked && (isRefused || (state.run.phase === 'idle' && state.run.brokenOff))) return undefined
     return store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       // What another page has sent meanwhile is in the conversation.

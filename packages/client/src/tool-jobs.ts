@@ -3,6 +3,7 @@ import {
   type CallDraft,
   clientCalls,
   executingCalls,
+  interrupted,
   type ToolMap,
   type ToolOutput,
 } from '@countersign/core'
@@ -100,8 +101,7 @@ export function createToolJobs<Tools extends ToolMap>(
     giveUp(): void {
       voiding.abort()
       voiding = new AbortController()
-      const error = { message: 'It was stopped and may or may not have run.', code: 'interrupted' }
-      for (const { id } of executingCalls(state)) giveOutput(id, { error })
+      for (const { id } of executingCalls(state)) giveOutput(id, { error: interrupted })
     },
   }
 }

@@ -40,6 +40,7 @@ export type {
   Subagent,
 } from './machine/data.js'
 export type { Effect, Step, WarningCode } from './machine/effects.js'
+export { interrupted } from './machine/load.js'
 export type {
   Answer,
   LocalEvent,

@@ -7,7 +7,7 @@ import {
 } from '@countersign/core'
 import type { EarlyMessages } from './early-messages.js'
 import type { OwnRuns } from './own-runs.js'
-import type { KeptSession, ThreadHost } from './persistence.js'
+import type { InitialThread, KeptSession, ThreadHost } from './persistence.js'
 import { ServerCopy } from './server-copy.js'
 import { hasFailed, readServerThread, withUnsent } from './server-record.js'
 import type { LoadedThread, ThreadRoute } from './thread-route.js'
@@ -39,6 +39,9 @@ export function createServerLoad(
 ) {
   const { state, options } = session
   const copy = new ServerCopy()
+  // A copy: it is shown once this page enters the conversation.
+  const given: InitialThread | undefined =
+    options.initialThread && JSON.parse(JSON.stringify(options.initialThread))
   let reading: Reading = { thread: undefined, openRun: undefined, left: 0, isUnread: false }
   /** How often something was left in the storage for this page, and how much of that it has shown. */
   let left = 0
@@ -62,7 +65,6 @@ export function createServerLoad(
       session.failed(error)
       return undefined
     })
-    const { initialThread: given } = session.options
     // Until it can be loaded, what is given stays, and what was kept before.
     const thread = isFirst && given ? { ...given, messages: toAGUIMessages(given.messages) } : await fetch()
     // What another page works on is left to it. Stored before this page was loaded: by the same page, before a reload.
@@ -100,6 +102,8 @@ export function createServerLoad(
     isWhole: () => !reading.isUnread,
     /** Something was left in the storage for this page. */
     leave: () => void left++,
+    /** It is not shown yet. */
+    isLeft: () => left !== leftShown,
 
     /** On its first load, a page may have to continue a run that a reload interrupted. No other page may start work until all is read. */
     async load(): Promise<ThreadRecord | undefined> {

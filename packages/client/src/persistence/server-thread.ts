@@ -156,12 +156,13 @@ export function openServerThread(
       if (name === 'stop') early.hold()
       if (name === 'cancelQueued' && early.cancel(value)) return
       const item = value as QueuedMessage
-      const isEarly = name === 'send' && !copy.isLoaded && !server.isNew()
+      // Behind what an earlier page has left, in the order in which it was said.
+      const isEarly = name === 'send' && (copy.isLoaded ? server.isLeft() : !server.isNew())
       if (!isEarly || item.replaces !== undefined) return thread.perform(name, value, here)
       early.add(item)
       return thread.perform(name, value, async () => {
         // A message cancels the requests that its user can see. Those of a conversation that was not shown yet are still to be answered.
-        if (server.isLacking()) await thread.reload()
+        if (server.isLacking() || server.isLeft()) await thread.reload()
         return early.send(item, !server.isLacking(), here)
       })
     },

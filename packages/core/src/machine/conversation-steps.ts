@@ -69,6 +69,8 @@ export const conversationSteps = {
     const from = state.messages.get(messageId)
     if (!from) return 'unknown-id'
     const last = inclusive ? from.position - 1 : from.position
+    // What follows is another request than the one that failed.
+    state.error = undefined
     // AG-UI requires every interrupt to be answered or cancelled, so the approval requests of the dropped part are withdrawn.
     for (const call of new Set([...state.unsent, ...state.open])) {
       if (call.kind !== 'call' || call.owner.position <= last || !call.approval) continue

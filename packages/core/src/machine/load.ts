@@ -78,6 +78,12 @@ export function loadCall(state: ChatState, owner: MessageDraft, part: ToolCallPa
   return call
 }
 
+/** Of a call that nobody waits for any more: its error. */
+export const interrupted = {
+  message: 'It was interrupted and may or may not have run.',
+  code: 'interrupted',
+}
+
 /**
  * Corrects what can no longer be true after a conversation was stored and loaded. `run`: whether a run was open then, so that
  * an answer or a cancellation in transit may not have arrived; absent if that is not known.
@@ -88,10 +94,7 @@ export function settleLoaded(part: ToolCallPart, run?: 'open' | 'none'): ToolCal
   }
   // Whether the result may still come is decided anew.
   if (part.state === 'input-complete' && part.error) return omitUndefined({ ...part, error: undefined })
-  if (part.state === 'executing') {
-    const error = { message: 'It was interrupted and may or may not have run.', code: 'interrupted' }
-    return { ...part, state: 'error', error }
-  }
+  if (part.state === 'executing') return { ...part, state: 'error', error: interrupted }
   const { problem, delivery } = part.approval ?? {}
   // As at the end of a run: no result comes any more.
   if (part.state === 'approval-responded' && problem && delivery === 'settled')

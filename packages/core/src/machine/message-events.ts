@@ -13,6 +13,7 @@ import {
   retainMessages,
 } from './drafts.js'
 import { merge, mergeMetadata } from './owned.js'
+import { readMessages } from './read.js'
 import { isRefusedWhole } from './runs.js'
 import type { ChatState, StepTable } from './state.js'
 import { subagentIdOf, subagentMetadata } from './subagents.js'
@@ -22,13 +23,24 @@ export interface Attributed {
   readonly subagentRunId?: string
 }
 
+/** With the message that was refused, the next one would be refused as well. Of several that were sent together, it was hardly a small one. */
+function dropRefused(state: ChatState): void {
+  let size = 0
+  let refused: unknown
+  for (const message of readMessages(state)) {
+    const own = message.role === 'user' && JSON.stringify(message).length
+    if (own && own < size) continue
+    size = Number(own)
+    refused = own && message.id
+  }
+  retainMessages(state, ({ id }) => id !== refused)
+}
+
 export const messageSteps = {
   'user-message'(state, { message }) {
     checkMessages([message])
     if (state.messages.has(message.id)) return 'illegal-step'
-    // With the message that was refused, this one would be refused as well.
-    const last = state.order.at(-1)
-    if (last?.role === 'user' && isRefusedWhole(state.error)) retainMessages(state, (other) => other !== last)
+    if (isRefusedWhole(state.error)) dropRefused(state)
     const draft = addMessage(state, message)
     for (const part of message.parts) addDone(state, draft, { ...part })
     return undefined
