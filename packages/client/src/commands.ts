@@ -383,7 +383,7 @@ function busy(): SendResult {
 }
 
 function queueFull(maxQueued: number): SendResult {
-  const message = `${maxQueued} messages are queued; nothing was sent. Wait, or call cancelQueued() first.`
+  const message = `${maxQueued} messages are queued; this one was not sent. Wait, or remove one with cancelQueued().`
   return refused('queue-full', message, { maxQueued })
 }
 

@@ -190,7 +190,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
         const { run } = this.#session.state
         if (run.phase !== 'idle' && (run.finish || run.failure))
           this.#grace = setTimeout(() => {
-            this.#session.warn('endless-response: its rest is not read.')
+            this.#session.warn('endless-response: the stream stays open after its run; the rest is not read.')
             this.end(this.#conclude())
           }, GRACE_MS)
       }

@@ -122,7 +122,12 @@ function decode(decoder: TextDecoder, read: IteratorResult<Uint8Array, unknown>)
   } catch (cause) {
     throw read.done
       ? truncatedStream('', cause)
-      : new CountersignError('malformed-event', 'The stream is not UTF-8. Encode it so.', {}, cause)
+      : new CountersignError(
+          'malformed-event',
+          'The stream is not UTF-8. The server must encode it as UTF-8.',
+          {},
+          cause,
+        )
   }
 }
 
@@ -144,7 +149,7 @@ export function parseEvent(text: string, limit: number): unknown {
 
 /** The error for a body that ended inside an event. */
 export function truncatedStream(text = '', cause?: unknown): CountersignError {
-  const message = 'The stream ended inside an event. Try again.'
+  const message = 'The stream ended inside an event. The connection was cut; send the request again.'
   return new CountersignError('truncated-stream', message, { text: text.slice(0, 200) }, cause)
 }
 

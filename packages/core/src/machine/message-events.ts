@@ -25,15 +25,11 @@ export interface Attributed {
 
 /** With the message that was refused, the next one would be refused as well. Of several that were sent together, it was hardly a small one. */
 function dropRefused(state: ChatState): void {
-  let size = 0
-  let refused: unknown
-  for (const message of readMessages(state)) {
-    const own = message.role === 'user' && JSON.stringify(message).length
-    if (own && own < size) continue
-    size = Number(own)
-    refused = own && message.id
-  }
-  retainMessages(state, ({ id }) => id !== refused)
+  const lastReply = state.order.findLastIndex(({ role }) => role !== 'user')
+  const sent = readMessages(state).slice(lastReply + 1)
+  const sizes = sent.map((message) => JSON.stringify(message).length)
+  const refused = sent[sizes.indexOf(Math.max(...sizes))]
+  retainMessages(state, ({ id }) => id !== refused?.id)
 }
 
 export const messageSteps = {
