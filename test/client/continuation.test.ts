@@ -1,6 +1,6 @@
 import { ChatClient, clientTool } from '@countersign/client'
 import {
-  act,
+  action,
   call,
   cut,
   error,
@@ -65,7 +65,7 @@ describe.each(wires)('%s', (wire) => {
     const seen: boolean[] = []
     const { client, person, server } = await openChat(wire, [
       [...gated(1), hold()],
-      [act('look', () => seen.push(client.inspect().continuationSkipped)), resolve(), text('Done.')],
+      [action('look', () => seen.push(client.inspect().continuationSkipped)), resolve(), text('Done.')],
     ])
     void person.sendMessage('go')
     await until(client, ({ pendingApprovals }) => pendingApprovals.length === 1)

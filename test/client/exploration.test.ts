@@ -1,6 +1,6 @@
 import { ChatClient, clientTool, type ToolCallPart, type ToolCallState } from '@countersign/client'
 import {
-  act,
+  action,
   call,
   createTimeline,
   cut,
@@ -137,7 +137,7 @@ function* serve(world: World): Generator<Step, void, undefined> {
   for (let i = 0; i < length; i++) {
     yield* flat(pause(world))
     yield* flat(content(world))
-    if (tape.chance(15)) yield act('at random', () => !world.calm && actAtRandom(world))
+    if (tape.chance(15)) yield action('at random', () => !world.calm && actAtRandom(world))
     if (tape.chance(5)) return yield [cut('in the middle'), error(), end()][tape.pick(3)] ?? cut()
   }
   yield text('ok.')

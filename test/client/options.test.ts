@@ -10,7 +10,7 @@ import { tabs } from '@countersign/client/tabs'
 import { webStorage } from '@countersign/client/web-storage'
 import type { AGUIEvent } from '@countersign/core'
 import {
-  act,
+  action,
   custom,
   event,
   gated,
@@ -279,7 +279,7 @@ describe.each(wires)('callbacks, %s', (wire) => {
     expect(reported).toHaveBeenCalled()
   })
 
-  test('callbacks that act: an answer in onApprovalRequest is sent after its stream', async () => {
+  test('a callback may call the client: an answer in onApprovalRequest is sent after its stream', async () => {
     const { client, person, server } = await openChat(
       wire,
       [
@@ -296,7 +296,7 @@ describe.each(wires)('callbacks, %s', (wire) => {
     expect(server.mostStreams).toBe(1)
   })
 
-  test('callbacks that act: a message sent in onFinish follows, one stream at a time', async () => {
+  test('a callback may call the client: a message sent in onFinish follows, one stream at a time', async () => {
     let rest = 2
     const { client, person, server } = await openChat(wire, [[text('1')], [text('2')], [text('3')]], {
       onFinish: () => {
@@ -309,7 +309,7 @@ describe.each(wires)('callbacks, %s', (wire) => {
     expect(server.requests).toHaveLength(3)
   })
 
-  test('callbacks that act: retry in onError repeats the request', async () => {
+  test('a callback may call the client: retry in onError repeats the request', async () => {
     const { client, person, server } = await openChat(
       wire,
       [[{ step: 'cut', message: 'gone' }], [text('Now.')]],
@@ -411,7 +411,7 @@ test('with no option for it growth is told at the latest before what follows it'
     [
       textStart(),
       textDelta('one'),
-      act('look', () => {}),
+      action('look', () => {}),
       textDelta(' two'),
       { step: 'text-end' },
       ...gated(1),

@@ -1,5 +1,5 @@
 import {
-  act,
+  action,
   call,
   cut,
   gated,
@@ -380,7 +380,7 @@ test('a stop from inside the stream, at every moment of it, leaves one of two st
   for (let moment = 0; moment < 8; moment++) {
     const steps = [text('a'), ...gated(1), text('b'), ...gated(2)]
     const { client, person, settle } = await openChat('in-process', [
-      [...steps.slice(0, moment), act('stop', () => person.stop()), ...steps.slice(moment)],
+      [...steps.slice(0, moment), action('stop', () => person.stop()), ...steps.slice(moment)],
     ])
     await person.sendMessage('go')
     await settle()

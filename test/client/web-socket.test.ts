@@ -557,6 +557,38 @@ test('a run can be taken up after the last event that was read, where the server
   ])
 })
 
+test('a frame without events is a sign of life, and does not hide the id of the event before it', async () => {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
+  onTestFinished(() => void server.close())
+  let sendRest = () => {}
+  server.on('connection', (socket) =>
+    socket.on('message', () => {
+      const send = (events: unknown[], id?: string) =>
+        socket.send(JSON.stringify({ type: 'events', runId: 'r', events, id }))
+      send([])
+      sendRest = () => {
+        send([{ type: 'CUSTOM', name: 'n', value: 1 }], 'r:1')
+        send([])
+        socket.send(JSON.stringify({ type: 'end', runId: 'r' }))
+      }
+    }),
+  )
+  await once(server, 'listening')
+  const address = server.address()
+  const url = `ws://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
+  const { signal } = new AbortController()
+  const ids: string[] = []
+  const options = { signal, messages: [], headers: {}, onEventId: (id: string) => ids.push(id) }
+  const input = { threadId: 't', runId: 'r', messages: [], tools: [], context: [] }
+  const sizes: unknown[] = []
+  for await (const batch of webSocket(url, { WebSocket: CountedSocket, rejoin: true }).connect(input, options)) {
+    sizes.push(Array.isArray(batch) && batch.length)
+    if (sizes.length === 1) sendRest()
+  }
+  expect(sizes).toEqual([0, 1])
+  expect(ids).toEqual(['r:1'])
+})
+
 test('retry() takes the run up first; a server that kept nothing gets the request again', async () => {
   const { client, person, server } = await openChat([[text('one'), cut()], [text('two')]], {
     socket: { rejoin: true },

@@ -59,10 +59,10 @@ async function playChain() {
   return chat
 }
 
-test('the chained scenario is recorded with its requests, acts, ends, states and both flags', async () => {
+test('the chained scenario is recorded with its requests, actions, ends, states and both flags', async () => {
   const { recorder } = await playChain()
   const { entries } = recorder.recording()
-  expect(entries.flatMap((entry) => (entry.kind === 'act' ? [entry.act?.name] : []))).toEqual([
+  expect(entries.flatMap((entry) => (entry.kind === 'action' ? [entry.action?.name] : []))).toEqual([
     'sendMessage',
     'addToolApprovalResponse',
     'addToolApprovalResponse',
@@ -160,14 +160,14 @@ test('a changed recording does not replay: the first entry that differs is named
   const { recorder } = await playChain()
   const recording = recorder.recording()
   const entries = recording.entries.map((entry) =>
-    entry.kind === 'act' && JSON.stringify(entry).includes('aB')
-      ? { ...entry, act: { name: 'addToolApprovalResponse', value: { id: 'aB', approved: false } } }
+    entry.kind === 'action' && JSON.stringify(entry).includes('aB')
+      ? { ...entry, action: { name: 'addToolApprovalResponse', value: { id: 'aB', approved: false } } }
       : entry,
   )
   await expect(replayRecording({ ...recording, entries })).rejects.toThrow(/another story from entry \d+ on/)
 })
 
-test('a recorder holds its last entries; what it exports then begins at an act, says what is cut, and replays', async () => {
+test('a recorder holds its last entries; what it exports then begins at an action, says what is cut, and replays', async () => {
   const server = scriptedConnection([], { otherwise: [text('One ', 'two ', 'three.')] })
   const client = new ChatClient({ connection: server })
   const recorder = record(client, { limit: 60 })
@@ -175,7 +175,7 @@ test('a recorder holds its last entries; what it exports then begins at an act, 
   expect(recorder.entries.length).toBeLessThanOrEqual(67)
   const recording = recorder.recording()
   expect(recording.cut).toBeGreaterThan(recorder.cut)
-  expect(recording.entries[0]).toMatchObject({ kind: 'act' })
+  expect(recording.entries[0]).toMatchObject({ kind: 'action' })
   const replayed = await replayRecording(recording)
   expect(replayed.client.getSnapshot().messages).toEqual(client.getSnapshot().messages)
 })

@@ -1,7 +1,7 @@
 import type { Observation } from '@countersign/client'
 import type { AGUIEvent, LocalEvent } from '@countersign/core'
 import { type RecordedEnd, type TimelineEntry, toRecorded } from './form.js'
-import { printAct, printStep } from './print.js'
+import { printAction, printStep } from './print.js'
 
 /** Types of AG-UI events are upper-case, those of local steps are not. */
 export function isEvent(step: AGUIEvent | LocalEvent): step is AGUIEvent {
@@ -52,8 +52,8 @@ const methods = {
 export function actEntry(did: Extract<Observation, { readonly type: 'command' }>): TimelineEntry {
   const { name } = did
   const value = did.name === 'send' ? did.value.message : did.name === 'continue' ? undefined : did.value
-  const act = { name: methods[name], ...(value !== undefined && { value: copyOf(value) }) }
-  return { kind: 'act', text: printAct(act), act }
+  const action = { name: methods[name], ...(value !== undefined && { value: copyOf(value) }) }
+  return { kind: 'action', text: printAction(action), action }
 }
 
 /** A copy, because the object may change later. A value without a JSON form was not sent to the server either. */

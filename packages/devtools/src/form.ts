@@ -36,7 +36,7 @@ export type RecordedStep =
   | { readonly type: 'failed'; readonly error: RecordedError }
 
 /** A user action, by the name of the client's method. */
-export interface RecordedAct {
+export interface RecordedAction {
   readonly name: string
   readonly value?: unknown
 }
@@ -65,7 +65,7 @@ export type TimelineEntry = (
       readonly step?: Extract<RecordedStep, { readonly type: 'run-closed' }>
     }
   | { readonly kind: 'note'; readonly run: number; readonly text: string; readonly step?: RecordedStep }
-  | { readonly kind: 'act'; readonly text: string; readonly act?: RecordedAct }
+  | { readonly kind: 'action'; readonly text: string; readonly action?: RecordedAction }
   | { readonly kind: 'state'; readonly text: string; readonly flags?: Flags }
 ) & {
   /** Milliseconds since the epoch. */
@@ -126,7 +126,14 @@ function recordedError({ code, message, data }: CountersignError): RecordedError
   return { code, message, data }
 }
 
-const kinds: ReadonlySet<unknown> = new Set<EntryKind>(['request', 'event', 'closed', 'note', 'act', 'state'])
+const kinds: ReadonlySet<unknown> = new Set<EntryKind>([
+  'request',
+  'event',
+  'closed',
+  'note',
+  'action',
+  'state',
+])
 
 /**
  * Parses a recording from JSON. Throws a CountersignError (`invalid-argument`) that explains what is missing

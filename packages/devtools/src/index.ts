@@ -4,7 +4,7 @@ export type { StateThen } from './fold.js'
 export {
   type EntryKind,
   type Flags,
-  type RecordedAct,
+  type RecordedAction,
   type RecordedEnd,
   type RecordedError,
   type RecordedStep,

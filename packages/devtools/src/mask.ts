@@ -1,6 +1,6 @@
 import { isRecord, REDACTED, sanitizeArgs } from '@countersign/core'
 import type { Recording, TimelineEntry } from './form.js'
-import { printAct, printStep } from './print.js'
+import { printAction, printStep } from './print.js'
 
 /**
  * A copy with the values of secret-looking keys masked at every depth, as `sanitizeArgs` of
@@ -105,8 +105,8 @@ function argumentPieces(entries: readonly TimelineEntry[]): ReadonlyMap<string, 
 function maskPlain(entry: TimelineEntry): TimelineEntry {
   const masked = mask(entry) as TimelineEntry
   switch (masked.kind) {
-    case 'act':
-      return masked.act ? { ...masked, text: printAct(masked.act) } : masked
+    case 'action':
+      return masked.action ? { ...masked, text: printAction(masked.action) } : masked
     case 'note':
       return masked.step ? { ...masked, text: printStep(masked.step) } : masked
     default:

@@ -1,6 +1,6 @@
 import type { ChatClient, MessagePart, ToolMap } from '@countersign/client'
 import type { RunAgentInput } from '@countersign/core'
-import type { RecordedAct, RecordedStep, TimelineEntry } from './form.js'
+import type { RecordedAction, RecordedStep, TimelineEntry } from './form.js'
 
 const SEPARATOR = ' | '
 
@@ -40,7 +40,7 @@ export function printEntry(entry: TimelineEntry): string {
     case 'closed':
       return entry.how
     case 'note':
-    case 'act':
+    case 'action':
     case 'state':
       return entry.text
     default:
@@ -79,7 +79,7 @@ function printEvent({ type, ...rest }: Extract<TimelineEntry, { readonly kind: '
 }
 
 /** Prints a user action on one line. */
-export function printAct({ name, value }: RecordedAct): string {
+export function printAction({ name, value }: RecordedAction): string {
   return oneLine([name, ...(value === undefined ? [] : [value])])
 }
 

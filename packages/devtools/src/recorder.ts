@@ -213,7 +213,7 @@ function foldToAct(store: ChatStore, entries: readonly TimelineEntry[]): number 
   const ahead = copyStore(store)
   for (const [index, entry] of entries.entries()) {
     const { isLoading, error } = ahead.getSnapshot()
-    if (entry.kind === 'act' && !isLoading && !error) {
+    if (entry.kind === 'action' && !isLoading && !error) {
       fold(store, entries.slice(0, index))
       return index
     }

@@ -12,7 +12,7 @@ export const style = `
   --cs-request: light-dark(#1f5a96, #8fbdf0);
   --cs-event: light-dark(#6a665b, #aaa595);
   --cs-state: light-dark(#6b4a8f, #cbb0ea);
-  --cs-act: light-dark(#1d5c4a, #86c9ad);
+  --cs-action: light-dark(#1d5c4a, #86c9ad);
   --cs-note: light-dark(#6f5a1e, #d9c07a);
   --cs-closed: light-dark(#8a3b2b, #f1a093);
   --cs-lit: light-dark(#7d5200, #f0c36c);
@@ -38,7 +38,7 @@ export const style = `
 .chip[data-lit="true"] { color: var(--cs-ground); background: var(--cs-lit); border-color: var(--cs-lit); }
 .chip[data-status="error"], .chip[data-call="error"], .chip[data-call="denied"] { color: var(--cs-closed); border-color: currentColor; }
 .chip[data-status^="awaiting"], .chip[data-call="approval-requested"] { color: var(--cs-lit); border-color: currentColor; }
-.chip[data-call="complete"], .chip[data-call="approval-responded"] { color: var(--cs-act); border-color: currentColor; }
+.chip[data-call="complete"], .chip[data-call="approval-responded"] { color: var(--cs-action); border-color: currentColor; }
 button { min-height: 26px; padding: 1px 9px; border: 1px solid var(--cs-rule); border-radius: 6px; background: var(--cs-ground); color: inherit; font: inherit; cursor: pointer; }
 button:hover { border-color: var(--cs-muted); }
 button[aria-pressed="true"] { background: var(--cs-chosen); border-color: var(--cs-focus); }
@@ -52,7 +52,7 @@ button[aria-pressed="true"] { background: var(--cs-chosen); border-color: var(--
 [data-kind="request"] { --kind: var(--cs-request); }
 [data-kind="event"] { --kind: var(--cs-event); }
 [data-kind="state"] { --kind: var(--cs-state); }
-[data-kind="act"] { --kind: var(--cs-act); }
+[data-kind="action"] { --kind: var(--cs-action); }
 [data-kind="note"] { --kind: var(--cs-note); }
 [data-kind="closed"] { --kind: var(--cs-closed); }
 .problem { margin: 0; padding: 6px 10px; color: var(--cs-closed); border-bottom: 1px solid var(--cs-rule); }
@@ -71,7 +71,7 @@ button[aria-pressed="true"] { background: var(--cs-chosen); border-color: var(--
 .row[aria-selected="true"] { background: var(--cs-chosen); }
 .list:focus-visible .row[aria-selected="true"] { outline: 2px solid var(--cs-focus); outline-offset: -2px; }
 .list:focus-visible:not([aria-activedescendant]) { outline: 2px solid var(--cs-focus); outline-offset: -2px; }
-.row[data-kind="request"] .text, .row[data-kind="act"] .text { font-weight: 700; }
+.row[data-kind="request"] .text, .row[data-kind="action"] .text { font-weight: 700; }
 .time, .run, .count { color: var(--cs-muted); text-align: right; }
 .kind { color: var(--kind); }
 .text { overflow: hidden; text-overflow: ellipsis; }
@@ -84,7 +84,7 @@ h3 { font-size: 13px; color: var(--kind); }
 h4 { margin: 12px 0 6px; font-size: 11.5px; color: var(--cs-muted); font-weight: 600; }
 .standing { display: flex; flex-wrap: wrap; gap: 6px; }
 .message { margin-top: 8px; padding-left: 9px; border-left: 2px solid var(--cs-rule); }
-.message[data-role="user"] { border-color: var(--cs-act); }
+.message[data-role="user"] { border-color: var(--cs-action); }
 .message-head { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: baseline; overflow-wrap: anywhere; }
 .message-head .muted { font: 11px var(--cs-mono); }
 .said { white-space: pre-wrap; overflow-wrap: anywhere; }

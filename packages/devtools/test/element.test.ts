@@ -59,10 +59,10 @@ async function shownChat() {
   return { client, element, root }
 }
 
-test('requests, acts, events and states are listed; pieces of one text are one row', async () => {
+test('requests, actions, events and states are listed; pieces of one text are one row', async () => {
   const { root } = await shownChat()
   const counts = [...root.querySelectorAll('.filter')].map(({ textContent }) => textContent?.trim())
-  expect(counts).toEqual(['Requests 1', 'Events 11', 'States 8', 'Acts 1', 'Steps 2', 'Ends 1'])
+  expect(counts).toEqual(['Requests 1', 'Events 11', 'States 8', 'Actions 1', 'Steps 2', 'Ends 1'])
   find(root, '.list').dispatchEvent(new KeyboardEvent('keydown', { key: 'Home' }))
   const pieces = rowsIn(root).filter(({ textContent }) => textContent?.includes('TEXT_MESSAGE_CONTENT'))
   expect(pieces).toHaveLength(1)

@@ -38,7 +38,10 @@ test.each([
   ['{"version":1}', 'no `threadId`'],
   ['{"version":1,"threadId":"t"}', '`start` is no conversation'],
   [JSON.stringify({ version: 1, threadId: 't', start }), 'no list of `entries`'],
-  [JSON.stringify({ ...recordingOf([]), entries: [{ kind: 'act', text: 'a' }, { kind: 'odd' }] }), 'entry 1'],
+  [
+    JSON.stringify({ ...recordingOf([]), entries: [{ kind: 'action', text: 'a' }, { kind: 'odd' }] }),
+    'entry 1',
+  ],
 ])('what is no recording (%s) is refused and told why', (text, why) => {
   expect(() => readRecording(text)).toThrow(
     expect.objectContaining({ code: 'invalid-argument', message: expect.stringContaining(why) }),
@@ -46,11 +49,11 @@ test.each([
 })
 
 test('a recording comes back out of its JSON', () => {
-  const recording = recordingOf([{ kind: 'act', text: 'stop', act: { name: 'stop' }, at: 5 }])
+  const recording = recordingOf([{ kind: 'action', text: 'stop', action: { name: 'stop' }, at: 5 }])
   expect(readRecording(JSON.stringify(recording))).toEqual(recording)
 })
 
-test('secrets are masked in pieces of arguments, in texts that are JSON, in patches and in acts, consistently', () => {
+test('secrets are masked in pieces of arguments, in texts that are JSON, in patches and in actions, consistently', () => {
   const args = '{"to":"team", "apiKey":"hunter2"}'
   const masked = maskRecording(
     recordingOf([
@@ -62,9 +65,9 @@ test('secrets are masked in pieces of arguments, in texts that are JSON, in patc
       eventEntry('STATE_DELTA', { delta: [{ op: 'add', path: '/apiKey', value: 'hunter2' }] }),
       eventEntry('RUN_FINISHED', { metadata: { usage: { inputTokens: 7 } } }),
       {
-        kind: 'act',
+        kind: 'action',
         text: 'addToolApprovalResponse {"id":"a","input":{"apiKey":"hunter2"}}',
-        act: { name: 'addToolApprovalResponse', value: { id: 'a', input: { apiKey: 'hunter2' } } },
+        action: { name: 'addToolApprovalResponse', value: { id: 'a', input: { apiKey: 'hunter2' } } },
       },
       {
         kind: 'note',

@@ -50,7 +50,7 @@ export function EditForm({ part, edits, disabled, draft, onChange, onApprove, on
         event.preventDefault()
         setTried(true)
         if (!edited.ok) focusInvalidIn(event.currentTarget)
-        else if (step.act === 'preview') void loadPreview(client, edits, part, edited.input, setPreview)
+        else if (step.action === 'preview') void loadPreview(client, edits, part, edited.input, setPreview)
         else onApprove(edited.changed ? edited.input : undefined, step.preview)
       }}
       onKeyDown={(event) => leaveOnEscape(event, onBack)}
@@ -76,7 +76,7 @@ export function EditForm({ part, edits, disabled, draft, onChange, onApprove, on
       <div className="approval-choices">
         <button
           type="submit"
-          className={step.act === 'approve' ? 'button approve' : 'button'}
+          className={step.action === 'approve' ? 'button approve' : 'button'}
           disabled={disabled || step.disabled}
         >
           {step.label}

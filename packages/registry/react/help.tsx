@@ -11,7 +11,7 @@ export function Help({ part }: { part: ToolCallPart }) {
     <p className="tool-failure">
       {message}{' '}
       {action && (
-        <button type="button" className="button link" onClick={action.act}>
+        <button type="button" className="button link" onClick={action.run}>
           {action.label}
         </button>
       )}

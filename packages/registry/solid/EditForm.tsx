@@ -55,7 +55,7 @@ export function EditForm(props: EditFormProps) {
     const now = edited()
     setTried(true)
     if (!now.ok) focusFirstInvalid(event.currentTarget)
-    else if (step().act === 'preview')
+    else if (step().action === 'preview')
       void loadPreview(client(), props.edits, props.part, now.input, setPreview)
     else props.onApprove(now.changed ? now.input : undefined, step().preview)
   }
@@ -106,7 +106,7 @@ export function EditForm(props: EditFormProps) {
       <div class="approval-choices">
         <button
           type="submit"
-          class={step().act === 'approve' ? 'button approve' : 'button'}
+          class={step().action === 'approve' ? 'button approve' : 'button'}
           disabled={props.disabled || step().disabled}
         >
           {step().label}

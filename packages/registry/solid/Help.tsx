@@ -13,7 +13,7 @@ export function Help(props: { part: ToolCallPart }) {
           {help().message}{' '}
           <Show when={help().action}>
             {(action) => (
-              <button type="button" class="button link" onClick={() => action().act()}>
+              <button type="button" class="button link" onClick={() => action().run()}>
                 {action().label}
               </button>
             )}

@@ -123,7 +123,11 @@ export const microtasks = (count = 1): FlowStep => ({ step: 'microtasks', count 
 export const macrotasks = (count = 1): FlowStep => ({ step: 'macrotasks', count })
 
 /** The user acts here: in process, this is when the client has processed everything before and asks for the next event. */
-export const act = (label: string, doIt: () => unknown): FlowStep => ({ step: 'act', label, act: doIt })
+export const action = (label: string, doIt: () => unknown): FlowStep => ({
+  step: 'action',
+  label,
+  action: doIt,
+})
 
 /** The connection breaks. */
 export const cut = (message = 'The connection was reset.'): FlowStep => ({ step: 'cut', message })

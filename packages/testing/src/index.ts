@@ -1,7 +1,7 @@
 export { printState, type Recording, type TimelineEntry } from '@countersign/devtools'
 export { type ScriptedConnection, scriptedConnection } from './connection.js'
 export {
-  act,
+  action,
   ask,
   bytes,
   call,

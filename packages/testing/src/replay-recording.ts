@@ -12,7 +12,7 @@ import { statePatch } from '@countersign/client/state-patch'
 import { isRecord, type RunAgentInput, sameJson } from '@countersign/core'
 import {
   printEntry,
-  type RecordedAct,
+  type RecordedAction,
   type Recorder,
   type Recording,
   record,
@@ -109,7 +109,7 @@ class Replay {
   /** Triggers an entry. What the client does itself is only awaited. */
   async #bringAbout(entry: TimelineEntry): Promise<void> {
     this.#client.setOptions(this.#optionsOf(this.#at))
-    if (entry.kind === 'act' && entry.act) this.#act(entry.act)
+    if (entry.kind === 'action' && entry.action) this.#perform(entry.action)
     else this.#server.repeat(entry)
     for (let turn = 0; turn < TURNS && !this.#came(); turn++) await macrotasks(1)
     for (let ms = 0; ms < MOST_MS && !this.#came(); ms += 5) await pass(5)
@@ -123,9 +123,9 @@ class Replay {
     return { tools: tools.map(this.#server.tool), forwardedProps }
   }
 
-  #act({ name, value }: RecordedAct): void {
-    const perform = acts[name]
-    if (!perform) this.#fail(`an act of the client, not ${name}`)
+  #perform({ name, value }: RecordedAction): void {
+    const perform = actions[name]
+    if (!perform) this.#fail(`an action of the client, not ${name}`)
     if (isMessage(value)) this.#now = value.createdAt ?? this.#now
     perform(this.#client, value as never)
   }
@@ -151,7 +151,7 @@ class Replay {
 }
 
 /** How each recorded action is repeated. The recorded value is the argument of the method. */
-const acts: Readonly<Record<string, (client: ChatClient, value: never) => unknown>> = {
+const actions: Readonly<Record<string, (client: ChatClient, value: never) => unknown>> = {
   sendMessage: (client, message: UIMessage | undefined) =>
     message?.role === 'user' || !message
       ? client.sendMessage(message && inputOf(message))
@@ -215,8 +215,8 @@ function runsBefore(entries: readonly TimelineEntry[]): number {
 function idsOf(entries: readonly TimelineEntry[]): string[] {
   return entries.flatMap((entry) => {
     switch (entry.kind) {
-      case 'act':
-        return isMessage(entry.act?.value) ? [entry.act.value.id] : []
+      case 'action':
+        return isMessage(entry.action?.value) ? [entry.action.value.id] : []
       case 'request':
         return entry.rejoin ? [] : [entry.input.runId]
       case 'note':

@@ -137,7 +137,7 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
         case 'hold':
         case 'microtasks':
         case 'macrotasks':
-        case 'act':
+        case 'action':
           timeline.add({ kind: 'note', run: run.number, text: printStep(step) })
           await Promise.race([pause(step), gone(signal)])
           break
@@ -159,9 +159,9 @@ export function createScript(runs: readonly RunScript[], options: ScriptOptions 
         return microtasks(step.count)
       case 'macrotasks':
         return macrotasks(step.count)
-      case 'act':
+      case 'action':
         // Not awaited: the stream must not wait for the consequences of an answer.
-        step.act()
+        step.action()
         return undefined
       default:
         return undefined

@@ -2,7 +2,7 @@ import type { AGUIEvent, ApprovalOption, Interrupt, TokenUsage } from '@counters
 
 /**
  * The next action of a scripted server, as plain data, so that a script can be printed, stored and shrunk.
- * The exception is `act`, which holds a function.
+ * The exception is `action`, which holds a function.
  */
 export type Step = EventStep | FlowStep | HttpStep
 
@@ -51,7 +51,7 @@ export type FlowStep =
   | { readonly step: 'hold'; readonly name: string }
   | { readonly step: 'microtasks'; readonly count: number }
   | { readonly step: 'macrotasks'; readonly count: number }
-  | { readonly step: 'act'; readonly label: string; readonly act: () => unknown }
+  | { readonly step: 'action'; readonly label: string; readonly action: () => unknown }
   | { readonly step: 'cut'; readonly message: string }
   | { readonly step: 'end' }
 

@@ -6,7 +6,7 @@ export interface Timeline {
   readonly entries: readonly TimelineEntry[]
   add(entry: TimelineEntry): void
   /** Records a user action. */
-  act(text: string): void
+  action(text: string): void
   print(): string
 }
 
@@ -15,7 +15,7 @@ export function createTimeline(): Timeline {
   return {
     entries,
     add: (entry) => void entries.push(entry),
-    act: (text) => void entries.push({ kind: 'act', text }),
+    action: (text) => void entries.push({ kind: 'action', text }),
     print: () => entries.map(printLine).join('\n'),
   }
 }
@@ -31,8 +31,8 @@ function printLine(entry: TimelineEntry): string {
       return `  closed ${entry.run}  ${said}`
     case 'note':
       return `  script ${entry.run}  ${said}`
-    case 'act':
-      return `act         ${said}`
+    case 'action':
+      return `action      ${said}`
     case 'state':
       return `    state   ${said}`
     default:
@@ -76,7 +76,7 @@ function entryOf(did: Extract<Observation, { readonly type: 'command' }>): Timel
   if (did.name !== 'send') return entry
   const [part, ...more] = did.value.message.parts
   if (part?.type !== 'text' || more.length > 0) return entry
-  return { ...entry, kind: 'act', text: `sendMessage ${JSON.stringify(part.text)}` }
+  return { ...entry, kind: 'action', text: `sendMessage ${JSON.stringify(part.text)}` }
 }
 
 /** Runs `test`. If it fails, the timeline is appended to the error message. */

@@ -13,7 +13,10 @@ export interface SocketRun {
   end(error?: CountersignError): void
   /** Nobody reads any more. */
   drop(): void
-  /** What arrived since the last read, together. `onTaken` is told the id of the last event once they were taken. */
+  /**
+   * What arrived since the last read, together: nothing, if that was only a sign of life. `onTaken` is told the id of the last event once they
+   * were taken.
+   */
   read(onTaken: ((id: string) => void) | undefined): AsyncGenerator<readonly unknown[], void, undefined>
 }
 
@@ -24,12 +27,14 @@ export function createSocketRun(id: string, request: string, maxUnread: number):
   let lastId: string | undefined
   let fault: CountersignError | undefined
   let begun = false
+  let isRead = true
   let wake = (): void => {}
 
   function take(): readonly unknown[] {
     const batch = unread
     unread = []
     size = 0
+    isRead = true
     return batch
   }
 
@@ -49,11 +54,12 @@ export function createSocketRun(id: string, request: string, maxUnread: number):
     push(events, more, id) {
       if (state === 'ended') return
       begun = true
+      isRead = false
       size += more
       // What is never read must not fill the memory: a socket cannot be asked to wait.
       if (size > maxUnread) return end(unreadTooLarge(maxUnread))
       for (const event of events) unread.push(event)
-      lastId = id
+      lastId = id ?? lastId
       wake()
     },
     end,
@@ -64,7 +70,7 @@ export function createSocketRun(id: string, request: string, maxUnread: number):
     },
     async *read(onTaken) {
       while (true) {
-        if (unread.length > 0) {
+        if (!isRead) {
           const id = lastId
           yield take()
           if (id !== undefined) onTaken?.(id)

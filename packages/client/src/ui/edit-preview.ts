@@ -19,7 +19,7 @@ export const NO_PREVIEW: EditPreview = { status: 'none' }
 
 /** What the button of the edit form does next. */
 export interface EditStep {
-  readonly act: 'approve' | 'preview'
+  readonly action: 'approve' | 'preview'
   readonly label: string
   readonly disabled: boolean
   /** What the edited arguments would do. */
@@ -42,10 +42,10 @@ export function editStep(
 ): EditStep {
   const canUndo = !edited.ok || edited.changed
   const step = { view: undefined, note: undefined, preview: undefined, disabled: false, canUndo }
-  if (edited.ok && !edited.changed) return { ...step, act: 'approve', label: 'Approve unchanged' }
-  const approve = { ...step, act: 'approve', label: 'Approve with changes' } as const
+  if (edited.ok && !edited.changed) return { ...step, action: 'approve', label: 'Approve unchanged' }
+  const approve = { ...step, action: 'approve', label: 'Approve with changes' } as const
   if (approval?.preview === undefined || previewUrl === undefined) return approve
-  const ask = { ...step, act: 'preview', label: 'Preview the changes' } as const
+  const ask = { ...step, action: 'preview', label: 'Preview the changes' } as const
   if (!edited.ok || preview.status === 'none' || !sameJson(preview.input, edited.input)) return ask
   switch (preview.status) {
     case 'loading':

@@ -6,7 +6,7 @@ import { focusComposer } from './focus.js'
 /** What to tell the user about an answer that was refused or has not arrived, and a button if one helps. */
 export interface Help {
   message: string
-  action: { label: string; act: () => void } | undefined
+  action: { label: string; run: () => void } | undefined
 }
 
 /** `undefined` if nothing is wrong with the call. */
@@ -21,11 +21,11 @@ export function helpFor(client: Pick<ChatClient, 'retry'>, part: ToolCallPart): 
 function actionOf(client: Pick<ChatClient, 'retry'>, { next }: NextStep): Help['action'] {
   switch (next) {
     case 'retry':
-      return { label: 'Retry', act: () => void client.retry() }
+      return { label: 'Retry', run: () => void client.retry() }
     case 'ask-again':
-      return { label: 'Ask again', act: focusComposer }
+      return { label: 'Ask again', run: focusComposer }
     case 'reload':
-      return { label: 'Reload', act: () => location.reload() }
+      return { label: 'Reload', run: () => location.reload() }
     // how the user signs in is up to the application
     case 'sign-in':
     case 'check':

@@ -4,7 +4,7 @@ import { button, h, setAttribute, setText } from './dom.js'
 import { kindNames } from './words.js'
 
 /** The actions of the toolbar. */
-export interface ToolbarActs {
+export interface ToolbarActions {
   pause(): void
   clear(): void
   reveal(): void
@@ -30,7 +30,7 @@ export interface Standing {
   readonly hasClient: boolean
 }
 
-export function createToolbar(acts: ToolbarActs) {
+export function createToolbar(actions: ToolbarActions) {
   const title = h('span', { class: 'title', role: 'status' })
   const flags = h('span', { class: 'flags' })
   const file = h('input', {
@@ -41,24 +41,24 @@ export function createToolbar(acts: ToolbarActs) {
   })
   file.addEventListener('change', () => {
     const [chosen] = file.files ?? []
-    if (chosen) acts.open(chosen)
+    if (chosen) actions.open(chosen)
     // Allows the same file to be chosen again.
     file.value = ''
   })
   const pause = button(
     'Pause',
     { 'aria-pressed': 'false', title: 'Holds the view still; recording goes on' },
-    acts.pause,
+    actions.pause,
   )
-  const clear = button('Clear', {}, acts.clear)
-  const back = button('Back to the chat', {}, acts.back)
-  const save = button('Export', {}, acts.save)
-  const reveal = button('Show values', { 'aria-pressed': 'false' }, acts.reveal)
+  const clear = button('Clear', {}, actions.clear)
+  const back = button('Back to the chat', {}, actions.back)
+  const save = button('Export', {}, actions.save)
+  const reveal = button('Show values', { 'aria-pressed': 'false' }, actions.reveal)
   const kinds = Object.keys(kindNames) as EntryKind[]
   const filters = kinds.map((kind) => {
     const count = h('span', { class: 'number' })
     const filter = button(kindNames[kind].many, { class: 'filter', 'data-kind': kind }, () =>
-      acts.toggle(kind),
+      actions.toggle(kind),
     )
     filter.append(' ', count)
     return { kind, filter, count }

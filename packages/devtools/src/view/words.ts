@@ -5,7 +5,7 @@ export const kindNames: Readonly<Record<EntryKind, { readonly one: string; reado
   request: { one: 'request', many: 'Requests' },
   event: { one: 'event', many: 'Events' },
   state: { one: 'state', many: 'States' },
-  act: { one: 'act', many: 'Acts' },
+  action: { one: 'action', many: 'Actions' },
   note: { one: 'step', many: 'Steps' },
   closed: { one: 'end', many: 'Ends' },
 }
