@@ -35,6 +35,32 @@ export const finish = (
         },
 })
 
+type Ids = Pick<RunAgentInput, 'threadId' | 'runId'>
+/** The end of a run that raises these interrupts, about the call c1 unless they say another one. */
+export const raise = ({ threadId, runId }: Ids, ...interrupts: object[]): Event => ({
+  ...{ type: 'RUN_FINISHED', threadId, runId },
+  outcome: {
+    type: 'interrupt',
+    interrupts: interrupts.map((one) => ({ id: 'a1', reason: 'tool_call', toolCallId: 'c1', ...one })),
+  },
+})
+/** What an interrupt carries that says the arguments of its call. */
+export const says = (n: number) => ({ metadata: { countersign: { toolName: 'act', input: { n } } } })
+export const resultOf = (toolCallId: string, content = 'ok', outcome?: string): Event => ({
+  ...{ type: 'TOOL_CALL_RESULT', messageId: `r-${toolCallId}-${content}`, toolCallId, role: 'tool', content },
+  ...(outcome !== undefined && { metadata: { countersign: { outcome } } }),
+})
+type Message = Extract<Event, { type: 'MESSAGES_SNAPSHOT' }>['messages'][number]
+export const snapshot = (...messages: Message[]): Event => ({ type: 'MESSAGES_SNAPSHOT', messages })
+/** The message of a reply that makes a call, as a snapshot has it. */
+export const calling = (id: string, toolCallId: string, text: string) => ({
+  ...{ id, role: 'assistant' as const, content: '' },
+  toolCalls: [{ id: toolCallId, type: 'function' as const, function: { name: 'act', arguments: text } }],
+})
+
+export const yes = (id: string) => ({ id, approved: true })
+export const no = (id: string) => ({ id, approved: false })
+
 export function server(...runs: Run[]) {
   const requests: RunAgentInput[] = []
   const connection = stream(async function* (input) {
@@ -64,5 +90,7 @@ export function open(options: Pick<ChatClientOptions, 'connection'> & Partial<Ch
     client
       .getSnapshot()
       .messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'tool-call' ? [part] : [])))
-  return { client, pending, calls, warnings }
+  /** The ids of what is asked but for approvals. */
+  const interrupts = () => client.getSnapshot().interrupts.map(({ id }) => id)
+  return { client, pending, calls, interrupts, warnings }
 }

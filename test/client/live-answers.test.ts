@@ -1,4 +1,5 @@
 import { ChatClient, type Connection, CountersignError, clientTool, postAnswers } from '@countersign/client'
+import { reconnecting } from '@countersign/client/reconnect'
 import {
   custom,
   cut,
@@ -14,6 +15,7 @@ import {
   watch,
 } from '@countersign/testing'
 import { describe, expect, onTestFailed, onTestFinished, test, vi } from 'vitest'
+import { ask, call, open, resultOf } from './foreign-server.js'
 import { answersOf, callOf, failOnUnhandledRejections, saidBy, stateOf } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -286,4 +288,80 @@ describe('an answer that is posted', () => {
     expect(await answered).toEqual({ status: 'sent' })
     expect([answersOf(server), told]).toEqual([[[]], []])
   })
+})
+
+test('an answer that was given while a live run was broken off goes into it once it is taken up again', async () => {
+  const answered: string[] = []
+  let wake = () => {}
+  const woken = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve
+    })
+  const run: { threadId: string; runId: string } = { threadId: '', runId: '' }
+  const asking = (id: string) => [...call(id, 1), ask(id, `a-${id}`, 1)]
+  const connection: Connection = {
+    async *connect({ threadId, runId }) {
+      Object.assign(run, { threadId, runId })
+      yield [{ type: 'RUN_STARTED', ...run }, ...asking('c1'), ...asking('c2')]
+      throw new Error('the connection was cut')
+    },
+    async *rejoin() {
+      for (const id of ['c1', 'c2']) {
+        while (!answered.includes(`a-${id}`)) await woken()
+        yield resultOf(id, 'paid')
+      }
+      yield { type: 'RUN_FINISHED', ...run }
+    },
+    async answer({ resume }) {
+      answered.push(...resume.map(({ interruptId }) => interruptId))
+      wake()
+    },
+  }
+  const client = new ChatClient({ connection })
+  await client.sendMessage('go')
+  expect(await client.addToolApprovalResponse(approve('a-c1'))).toEqual({ status: 'waiting' })
+  const again = client.retry()
+  await expect.poll(() => callOf(client, 'c1').state).toBe('complete')
+  expect(await client.addToolApprovalResponse(approve('a-c2'))).toEqual({ status: 'sent' })
+  await again
+  expect(answered).toEqual(['a-c1', 'a-c2'])
+  expect(client.getSnapshot().status).toBe('ready')
+})
+
+test('an answer given between two attempts to reconnect goes out once the run is there again', async () => {
+  const answers: unknown[] = []
+  let attempts = 0
+  let isThere = true
+  const more: (() => void)[] = []
+  const runEnded = () => new CountersignError('run-error', 'The run is not open.', { code: 'run-ended' })
+  const base: Connection = {
+    async *connect({ threadId, runId }) {
+      yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }
+      yield* [...call('c0', 1), ask('c0', 'int-A', 1)]
+      await new Promise<void>((resolve) => void more.push(resolve))
+      isThere = false
+      throw new CountersignError('connection-failed', 'cut')
+    },
+    async *rejoin({ threadId, runId }) {
+      if (++attempts < 3) throw new CountersignError('connection-failed', 'not yet')
+      isThere = true
+      yield { type: 'CUSTOM', name: 'x', value: 1 }
+      await vi.waitUntil(() => answers.length > 0)
+      yield resultOf('c0', 'paid')
+      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } }
+    },
+    async answer({ resume }) {
+      if (!isThere) throw runEnded()
+      answers.push(resume.map(({ interruptId }) => interruptId))
+    },
+  }
+  const { client, calls: shown } = open({ connection: reconnecting(base, { delay: 50 }) })
+  const sent = client.sendMessage('pay')
+  await vi.waitUntil(() => client.getSnapshot().pendingApprovals.length === 1)
+  more[0]?.()
+  await vi.waitUntil(() => client.getSnapshot().status === 'reconnecting')
+  const result = client.addToolApprovalResponse(approve('int-A'))
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(await result).toEqual({ status: 'sent' })
+  expect([answers, shown()[0]?.state]).toEqual([[['int-A']], 'complete'])
 })

@@ -1,10 +1,23 @@
-import { ask, call, cut, finish, gated, hold, refuse, resolve, text, until } from '@countersign/testing'
+import {
+  ask,
+  call,
+  cut,
+  finish,
+  gated,
+  hold,
+  refuse,
+  resolve,
+  scriptedConnection,
+  text,
+  until,
+} from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
 import {
   answersOf,
   callOf,
   failOnUnhandledRejections,
   openChat,
+  openClient,
   saidBy,
   stateOf,
   wires,
@@ -273,5 +286,75 @@ describe.each(wires)('%s', (wire) => {
         { type: 'image', source: { type: 'url', value: 'https://example.org/a.png' } },
       ],
     })
+  })
+})
+
+describe('F32 what a person sends', () => {
+  const file = { type: 'file', media: 'image', source: { type: 'url', value: 'https://x.example/a.png' } }
+  const careless: readonly [string, unknown][] = [
+    ['null', null],
+    ['a number', 7],
+    ['a function', () => 'hello'],
+    ['an event', { type: 'click', target: {} }],
+    ['a list', ['hello']],
+    ['nothing', ''],
+    ['white space', ' \n\t\u00a0'],
+    ['an object without text', {}],
+    ['a text that is none', { text: 7 }],
+    ['white space in an object', { text: '  ' }],
+    ['files that are no list', { text: 'look', files: file }],
+    ['a File', { text: 'look', files: [new File(['x'], 'a.txt')] }],
+    ['a FileList', { text: 'look', files: { 0: new File(['x'], 'a.txt'), length: 1 } }],
+    ['a part that is no file', { text: 'look', files: [{ type: 'text', text: 'no' }] }],
+    ['a file without a source', { text: 'look', files: [{ type: 'file', media: 'image' }] }],
+    ['metadata that is none', { text: 'look', metadata: 'x' }],
+  ]
+  for (const [what, input] of careless) {
+    test(`F32 sendMessage(${what}) is refused and sends nothing`, async () => {
+      const server = scriptedConnection([[text('hi')]])
+      const client = openClient({ connection: server })
+      const before = structuredClone(client.getSnapshot())
+      const result = await client.sendMessage(input as string)
+      expect(result).toMatchObject({ status: 'refused', error: { code: 'invalid-argument' } })
+      expect([server.requests, client.getSnapshot()]).toEqual([[], before])
+    })
+  }
+
+  test('F32 the refusal of a File names the way out', async () => {
+    const client = openClient({ connection: scriptedConnection([]) })
+    const files = [new File(['x'], 'a.txt')] as never
+    const result = await client.sendMessage({ text: 'look', files })
+    expect(result).toMatchObject({ error: { message: expect.stringContaining('source') } })
+  })
+
+  test('F32 files alone are sent, and white space beside them is left out', async () => {
+    const server = scriptedConnection([[text('hi')]])
+    const client = openClient({ connection: server })
+    expect(await client.sendMessage({ text: ' ', files: [file as never] })).toEqual({ status: 'sent' })
+    expect(client.getSnapshot().messages[0]?.parts).toEqual([file])
+  })
+
+  test('F32 a send that is stopped says so', async () => {
+    const server = scriptedConnection([[text('hi'), hold()], [text('hi')], [hold()]])
+    const client = openClient({ connection: server })
+    const sent = client.sendMessage('one')
+    await server.request(1)
+    client.stop()
+    expect(await sent).toEqual({ status: 'stopped' })
+    await client.sendMessage('two')
+    const again = client.regenerate()
+    await server.request(3)
+    client.clear()
+    expect(await again).toEqual({ status: 'stopped' })
+  })
+
+  test('F32 what the application does with its objects afterwards changes no message', async () => {
+    const client = openClient({ connection: scriptedConnection([[text('hi')]]) })
+    const input = { text: 'look', files: [structuredClone(file)], metadata: { from: 'page' } }
+    await client.sendMessage(input as never)
+    const before = structuredClone(client.getSnapshot().messages)
+    input.metadata.from = 'elsewhere'
+    Object.assign(input.files[0] ?? {}, { media: 'video' })
+    expect(client.getSnapshot().messages).toEqual(before)
   })
 })

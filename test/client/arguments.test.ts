@@ -1,13 +1,14 @@
-import { type AnswerResult, approvalView } from '@countersign/client'
+import { type AnswerResult, approvalView, type ChatClient } from '@countersign/client'
 import type { RunAgentInput } from '@countersign/core'
+import { ask as askFor, event, gated, resolve, scriptedConnection, text } from '@countersign/testing'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
-import { type Event, finish, open, server } from './foreign-server.js'
-import { failOnUnhandledRejections } from './open-chat.js'
+import { ask, call, type Event, finish, no, open, server, yes } from './foreign-server.js'
+import { callOf, failOnUnhandledRejections, openClient } from './open-chat.js'
 
 failOnUnhandledRejections()
 
-// What a seventh stranger found: texts that JavaScript reads otherwise, schemas that write, answers within answers.
+// Arguments as they are shown, and as they are edited in an answer.
 
 /** A server that asks about one call, whose arguments are this text. */
 function asking(text: string, approval: object = {}) {
@@ -40,7 +41,7 @@ test.each([
   ['{"n":1e400}', 'a number that JavaScript does not have'],
   ['{"n":-0.12345678901234567891}', 'a fraction of 20 digits'],
 ])(
-  'K arguments that JavaScript reads otherwise are shown as they came, with a warning: %s, %s',
+  'arguments that JavaScript reads otherwise are shown as they came, with a warning: %s, %s',
   async (text) => {
     const { connection } = asking(text, { allowEdits: true })
     const chat = open({ connection })
@@ -58,14 +59,14 @@ test.each([
   '{"n":9007199254740991,"s":"1234567890123456789 \\" 1e400"}',
   '{"n":[1e21,-0,1.50]}',
   '',
-])('K arguments that JavaScript keeps are shown as before: %s', async (text) => {
+])('arguments that JavaScript keeps are shown as before: %s', async (text) => {
   const { connection } = asking(text, { allowEdits: true })
   const chat = open({ connection })
   await chat.client.sendMessage('go')
   expect(views(chat).whole).toMatchObject({ suspicious: false, edit: { status: 'offered' } })
 })
 
-test('K an edit goes out as it was given, whatever a schema of the page writes into what it checks', async () => {
+test('an edit goes out as it was given, whatever a schema of the page writes into what it checks', async () => {
   const { connection, resume } = asking('{"to":"bob","amount":1}', { allowEdits: ['to'] })
   const input = z.custom<object>((value) => Object.assign(value as object, { amount: 100 }))
   const { client } = open({ connection, serverTools: [{ name: 'act', input }] })
@@ -78,11 +79,11 @@ test('K an edit goes out as it was given, whatever a schema of the page writes i
   expect(edited).toEqual({ to: 'eve', amount: 1 })
 })
 
-test('K a request that was answered while a schema checked another answer is not answered twice', async () => {
+test('a request that was answered while a schema checked another answer is not answered twice', async () => {
   const { connection, resume } = asking('{"to":"bob"}', { allowEdits: true })
   let inner: Promise<AnswerResult> | undefined
   const input = z.custom<object>(() => {
-    inner = client.addToolApprovalResponse({ id: 'a1', approved: false })
+    inner = client.addToolApprovalResponse(no('a1'))
     return true
   })
   const { client } = open({ connection, serverTools: [{ name: 'act', input }] })
@@ -93,7 +94,7 @@ test('K a request that was answered while a schema checked another answer is not
   expect(resume()[1]).toEqual([['a1', { approved: false }]])
 })
 
-test('K a schema of the page that checks asynchronously and rejects is reported, and the server decides', async () => {
+test('a schema of the page that checks asynchronously and rejects is reported, and the server decides', async () => {
   const reported = vi.fn()
   vi.stubGlobal('reportError', reported)
   const { connection } = asking('{"to":"bob"}', { allowEdits: true })
@@ -109,11 +110,74 @@ test('K a schema of the page that checks asynchronously and rejects is reported,
   expect(reported).toHaveBeenCalledWith(new Error('no network'))
 })
 
-test('K cancel: false cancels nothing', async () => {
-  const { connection, resume } = asking('{"to":"bob"}')
-  const { client } = open({ connection })
+test.each([
+  ['no list', true],
+  ['one object', { message: 'too much' }],
+  ['a list of nothing', [null]],
+  ['a path that is no list', [{ message: 'too much', path: 'n' }]],
+  ['no message', [{ path: ['n'] }]],
+])('a schema of the page whose issues are malformed (%s) objects all the same', async (_, issues) => {
+  const { connection, resume } = server((input) => [
+    ...call('c1', 1),
+    {
+      type: 'CUSTOM',
+      name: 'approval-requested',
+      value: { toolCallId: 'c1', approval: { id: 'a1', options: ['deny', 'once'], allowEdits: true } },
+    },
+    finish(input, ['a1', 'c1']),
+  ])
+  const validate = () => ({ issues }) as never
+  const input = { '~standard': { version: 1, vendor: 'test', validate } } as const
+  const { client } = open({ connection, serverTools: [{ name: 'act', input }] })
   await client.sendMessage('go')
-  const yes = { id: 'a1', approved: true, cancel: false }
-  expect(await client.addToolApprovalResponse(yes)).toEqual({ status: 'sent' })
-  expect(resume()[1]).toEqual([['a1', { approved: true }]])
+  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true, input: { n: 2 } })).toMatchObject({
+    status: 'refused',
+    code: 'approval-edit-invalid',
+    issues: [{}],
+  })
+  expect(resume()).toEqual([[]])
+})
+
+test('arguments that TOOL_CALL_END replaces are the ones that are shown, and asked about', async () => {
+  const { connection } = server((input): Event[] => [
+    ...call('c1', 1).slice(0, 2),
+    { type: 'TOOL_CALL_END', toolCallId: 'c1', metadata: { countersign: { arguments: '{"n":2}' } } },
+    ask('c1', 'a1', 2),
+    finish(input, ['a1', 'c1']),
+  ])
+  const chat = open({ connection })
+  await chat.client.sendMessage('go')
+  expect(chat.pending()).toEqual([['a1', 'c1', { n: 2 }]])
+  expect(chat.calls()[0]).toMatchObject({ arguments: '{"n":2}' })
+  expect(chat.calls()[0]?.metadata).toBeUndefined()
+})
+
+const statusOf = (client: ChatClient) => client.getSnapshot().status
+
+test('F54 a person hears that the edit does not fit, and answers the same request again', async () => {
+  const asked = gated(1)
+  const server = scriptedConnection([
+    asked,
+    [
+      event({
+        type: 'CUSTOM',
+        name: 'approval-refused',
+        value: { approvalId: 'a1', toolCallId: 'c1', code: 'approval-edit-invalid', message: 'n: at most 5' },
+      }),
+      askFor('a1', 'c1'),
+    ],
+    [resolve(), text('Done.')],
+  ])
+  const client = openClient({ connection: server })
+  await client.sendMessage('go')
+  const refused = await client.addToolApprovalResponse(yes('a1'))
+  expect(refused).toEqual({ status: 'refused', code: 'approval-edit-invalid', reason: 'n: at most 5' })
+  expect(client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)).toEqual(['a1'])
+  expect([statusOf(client), callOf(client, 'c1').error?.message]).toEqual([
+    'awaiting-approval',
+    'n: at most 5',
+  ])
+  expect(await client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'sent' })
+  expect(callOf(client, 'c1')).toMatchObject({ state: 'complete' })
+  expect(callOf(client, 'c1').error).toBeUndefined()
 })

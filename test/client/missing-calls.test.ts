@@ -1,0 +1,179 @@
+import type { Connection } from '@countersign/client'
+import { persistent } from '@countersign/client/persistence'
+import { checkResponse } from '@countersign/client/response-schema'
+import { passMacrotasks } from '@countersign/testing'
+import { expect, test, vi } from 'vitest'
+import { memoryPersistence } from './fake-browser.js'
+import { ask, call, type Event, finish, open, raise, resultOf, says, server, yes } from './foreign-server.js'
+import { failOnUnhandledRejections } from './open-chat.js'
+
+failOnUnhandledRejections()
+
+// Requests whose call did not arrive, or not as a whole.
+
+test('a request for a call that did not arrive is shown with the name and arguments that it carries', async () => {
+  const { connection, resume } = server((input) => [raise(input, says(1))])
+  const { client, pending, calls } = open({ connection })
+  await client.sendMessage('pay')
+  expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
+  expect(calls()).toMatchObject([{ name: 'act', arguments: '{"n":1}', state: 'approval-requested' }])
+  expect(await client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'sent' })
+  expect(resume()).toEqual([[], [['a1', { approved: true }]]])
+})
+
+test('a request for a call that did not arrive, and that does not say what it is about, is shown and can only be denied', async () => {
+  const { connection, resume } = server((input) => [
+    raise(input, { metadata: { countersign: { token: 'T' } } }),
+  ])
+  const { client, pending, warnings } = open({ connection, checkResponse })
+  await client.sendMessage('pay')
+  expect(pending()).toEqual([])
+  expect(client.getSnapshot().interrupts).toMatchObject([{ id: 'a1', toolCallId: 'c1' }])
+  expect(warnings.join()).toContain('"c1" did not arrive')
+  expect(await client.respondToInterrupt({ id: 'a1', payload: { approved: true } })).toMatchObject({
+    status: 'refused',
+    code: 'approval-malformed',
+  })
+  expect(await client.respondToInterrupt({ id: 'a1', payload: { approved: false } })).toEqual({
+    status: 'sent',
+  })
+  expect(resume()).toEqual([[], [['a1', { approved: false }]]])
+})
+
+test('a call that the page has with the same id from an earlier run is not taken for one that did not arrive', async () => {
+  const { connection } = server(
+    (input) => [...call('c1', 1), resultOf('c1'), finish(input)],
+    (input) => [raise(input, says(2))],
+  )
+  const { client, pending } = open({ connection })
+  await client.sendMessage('pay')
+  await client.sendMessage('again')
+  expect(pending()).toEqual([['a1', 'c1', { n: 2 }]])
+})
+
+test('an open run that asks about a call whose arguments were lost gets its answer', async () => {
+  const answers: unknown[] = []
+  const base: Connection = {
+    async *connect({ threadId, runId }) {
+      yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }
+      const [start, , end] = call('c1', 1)
+      yield* [start]
+      const approval = { id: 'a1', options: ['deny', 'once'] }
+      yield {
+        type: 'CUSTOM',
+        name: 'approval-requested',
+        value: { toolCallId: 'c1', input: { n: 1 }, approval },
+      }
+      yield {
+        type: 'CUSTOM',
+        name: 'approval-requested',
+        value: { toolCallId: 'c2', approval: { id: 'a2' } },
+      }
+      await vi.waitUntil(() => answers.length === 2)
+      yield* [end]
+      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } }
+    },
+    async answer({ resume }) {
+      answers.push(resume)
+    },
+  }
+  const { client, pending } = open({ connection: base })
+  const sent = client.sendMessage('pay')
+  await vi.waitUntil(() => pending().length === 1)
+  expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
+  const results = [
+    client.addToolApprovalResponse(yes('a1')),
+    client.respondToInterrupt({ id: 'a2', cancel: true }),
+  ]
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(await Promise.all(results)).toEqual([{ status: 'sent' }, { status: 'sent' }])
+  expect(answers).toMatchObject([[{ interruptId: 'a1' }], [{ interruptId: 'a2', status: 'cancelled' }]])
+  expect(client.getSnapshot().interrupts).toEqual([])
+})
+
+test('a request without its call that an open run raised stays open when that run breaks, or ends without naming it', async () => {
+  const lone: Event = {
+    ...{ type: 'CUSTOM', name: 'approval-requested' },
+    value: { toolCallId: 'c1', approval: { id: 'a1', token: 'T' } },
+  }
+  for (const end of ['cut', 'finished']) {
+    const { connection, requests } = server((input) => [lone, end === 'cut' ? 'cut' : finish(input)])
+    const { client } = open({ connection })
+    await client.sendMessage('pay')
+    expect(client.getSnapshot().interrupts.map(({ id }) => id)).toEqual(['a1'])
+    expect(await client.respondToInterrupt({ id: 'a1', cancel: true })).toEqual({ status: 'sent' })
+    expect(requests.at(-1)?.resume).toEqual([
+      { interruptId: 'a1', status: 'cancelled', metadata: { countersign: { token: 'T' } } },
+    ])
+  }
+})
+
+test.each([
+  ['an approval request', [...call('c1', 1), ask('c1', 'a1', 1)]],
+  ['a request for a call that did not arrive', [ask('c1', 'a1', 1)]],
+])('a page that is closed right after %s appeared finds it again', async (_, events) => {
+  const kept = memoryPersistence()
+  const { load, save, remove } = kept
+  const persistence = persistent({ load, save, remove }, { saveEvery: 60_000 })
+  const { connection } = server(async function* () {
+    yield* events
+    await new Promise(() => {})
+  })
+  const { client } = open({ connection, persistence })
+  const asked = () => {
+    const { pendingApprovals, interrupts } = client.getSnapshot()
+    return pendingApprovals.length + interrupts.length
+  }
+  void client.sendMessage('pay')
+  await vi.waitUntil(() => asked() === 1)
+  await passMacrotasks(2)
+  const texts = new Map(kept.texts)
+  client.stop()
+  const later = memoryPersistence()
+  for (const [id, text] of texts) later.texts.set(id, text)
+  const next = open({ connection, persistence: later })
+  await next.client.restore()
+  const { pendingApprovals, interrupts } = next.client.getSnapshot()
+  expect(pendingApprovals.length + interrupts.length).toBe(1)
+})
+
+test.each([
+  [
+    'says its arguments is shown with those',
+    { toolName: 'act', input: { n: 2 } },
+    [['a1', 'c1', { n: 2 }]],
+    [],
+  ],
+  ['does not say them can only be denied', {}, [], ['a1']],
+])(
+  'a request for a call that was lost, whose id a broken run of an earlier turn used, and that %s',
+  async (_, countersign, shown, unseen) => {
+    const { connection } = server(
+      () => [...call('c1', 1), 'cut'],
+      (input) => [raise(input, { metadata: { countersign } })],
+    )
+    const { client, pending, interrupts } = open({ connection })
+    await client.sendMessage('delete 1')
+    await client.sendMessage('no, delete 2')
+    expect(pending()).toEqual(shown)
+    expect(interrupts()).toEqual(unseen)
+  },
+)
+
+test.each([
+  ['says no arguments, can only be denied', {}, [], ['a1']],
+  ['says its arguments, is shown with those', says(2), [['a1', 'c1', { n: 2 }]], []],
+  ['says the same arguments, is shown', says(1), [['a1', 'c1', { n: 1 }]], []],
+])('after retry(), a request for a call of the broken run that %s', async (_, interrupt, shown, deniable) => {
+  const { connection, resume } = server(
+    () => [...call('c1', 1), 'cut'],
+    (input) => [raise(input, interrupt)],
+  )
+  const chat = open({ connection })
+  await chat.client.sendMessage('go')
+  await chat.client.retry()
+  expect(chat.pending()).toEqual(shown)
+  expect(chat.interrupts()).toEqual(deniable)
+  await chat.client.addToolApprovalResponse(yes('a1'))
+  expect(resume()).toEqual([[], [], ...(shown.length > 0 ? [[['a1', { approved: true }]]] : [])])
+})

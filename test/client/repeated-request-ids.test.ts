@@ -1,0 +1,284 @@
+import { approvalView } from '@countersign/client'
+import type { RunAgentInput } from '@countersign/core'
+import { expect, test, vi } from 'vitest'
+import {
+  ask,
+  call,
+  calling,
+  type Event,
+  finish,
+  no,
+  open,
+  raise,
+  resultOf,
+  server,
+  snapshot,
+  yes,
+} from './foreign-server.js'
+import { failOnUnhandledRejections } from './open-chat.js'
+
+failOnUnhandledRejections()
+
+// One id for several requests: an answer counts only for the request that was shown when it was given.
+
+test('an answer is not sent once its id belongs to the request of another call', async () => {
+  const { connection, resume } = server(
+    (input) => [...call('c1', 1), finish(input, ['int-0', 'c1'])],
+    () => ['cut'],
+    (input) => [...call('c2', 2), finish(input, ['int-0', 'c2'])],
+    () => ['cut'],
+  )
+  const { client, pending, calls } = open({ connection })
+  await client.sendMessage('go')
+  await client.addToolApprovalResponse(yes('int-0'))
+  await client.sendMessage('something else')
+  expect(pending()).toEqual([['int-0', 'c2', { n: 2 }]])
+  expect(calls()[0]?.approval).toMatchObject({ delivery: 'settled', problem: 'approval-interrupted' })
+  await client.addToolApprovalResponse(no('int-0'))
+  await client.retry()
+  const denied = [['int-0', { approved: false }]]
+  expect(resume()).toEqual([[], [['int-0', { approved: true }]], [], denied, denied])
+})
+
+test('an answer is not sent once its id belongs to an interrupt that is no approval request', async () => {
+  const { connection, resume } = server(
+    (input) => [...call('c1', 1), finish(input, ['int-0', 'c1'])],
+    () => ['cut'],
+    (input) => [finish(input, ['int-0'])],
+  )
+  const { client } = open({ connection })
+  await client.sendMessage('go')
+  await client.addToolApprovalResponse(yes('int-0'))
+  await client.sendMessage('something else')
+  expect(client.getSnapshot().interrupts).toMatchObject([{ id: 'int-0', reason: 'input_required' }])
+  await client.retry()
+  expect(resume().slice(2)).toEqual([[]])
+})
+
+test('a cancellation is not sent once its id belongs to a new request', async () => {
+  const { connection, resume } = server(
+    (input) => [...call('c1', 1), finish(input, ['int-0', 'c1'])],
+    () => [...call('c2', 2), ask('c2', 'int-0', 2), 'cut'],
+  )
+  const { client, pending } = open({ connection })
+  await client.sendMessage('go')
+  await client.regenerate()
+  expect(pending()).toEqual([['int-0', 'c2', { n: 2 }]])
+  await client.retry()
+  await client.addToolApprovalResponse(yes('int-0'))
+  expect(resume()).toEqual([[], [['int-0', 'cancelled']], [], [['int-0', { approved: true }]]])
+})
+
+test.each(['c2', 'c1'])(
+  'a request with an id that was answered in the same turn is shown, also where the call (%s) repeats an id',
+  async (second) => {
+    const { connection, resume } = server(
+      (input) => [...call('c1', 1), finish(input, ['int-0', 'c1'])],
+      (input) => [...call(second, 2), finish(input, ['int-0', second])],
+    )
+    const { client, pending } = open({ connection })
+    await client.sendMessage('go')
+    expect(await client.addToolApprovalResponse(yes('int-0'))).toEqual({ status: 'sent' })
+    expect(pending()).toEqual([['int-0', second, { n: 2 }]])
+    await client.addToolApprovalResponse(yes('int-0'))
+    expect(resume()).toEqual([[], [['int-0', { approved: true }]], [['int-0', { approved: true }]]])
+  },
+)
+
+test.each(['c2', 'c1'])(
+  'a pending request is never replaced: if a later run uses its id for another call (%s), it is cancelled, the new one is shown but not answerable, and the turn goes on',
+  async (second) => {
+    const { connection, resume } = server(
+      () => [...call('c1', 1), ask('c1', 'int-0', 1), 'cut'],
+      (input) => [
+        ...[...call(second, 2), ask(second, 'int-0', 2), ...call('c3', 3), ask('c3', 'int-1', 3)],
+        finish(input, ['int-0', second], ['int-1', 'c3']),
+      ],
+    )
+    const { client, pending, calls, warnings } = open({ connection })
+    await client.sendMessage('go')
+    await client.retry()
+    expect(pending()).toEqual([
+      ['int-0', second, { n: 2 }],
+      ['int-1', 'c3', { n: 3 }],
+    ])
+    expect(calls().slice(0, 2)).toMatchObject([
+      { state: 'cancelled', approval: { problem: 'approval-changed' } },
+      { state: 'approval-requested', approval: { problem: 'approval-changed' } },
+    ])
+    expect(warnings).not.toEqual([])
+    expect(await client.addToolApprovalResponse(yes('int-0'))).toMatchObject({
+      status: 'closed',
+    })
+    await client.addToolApprovalResponse(yes('int-1'))
+    expect(resume().at(-1)).toEqual([
+      ['int-1', { approved: true }],
+      ['int-0', 'cancelled'],
+    ])
+  },
+)
+
+/** A run that ends with a question, which is no approval request. */
+const question =
+  (message: string) =>
+  (run: RunAgentInput): Event[] => [
+    raise(run, { id: 'int-0', reason: 'input_required', toolCallId: undefined, message }),
+  ]
+
+test.each(['during', 'after'])(
+  'no yes goes out for a request id that means a call of the open run, also behind a snapshot with an older open call (yes %s the run)',
+  async (when) => {
+    const more: (() => void)[] = []
+    const { connection, resume } = server(
+      () => [...call('c0', 1), ask('c0', 'int-0', 1), 'cut'],
+      async function* (input) {
+        const [user] = input.messages
+        const messages = [
+          ...(user ? [user] : []),
+          calling('m0', 'c0', '{"n":0}'),
+          calling('m1', 'c0', '{"n":1}'),
+        ]
+        yield snapshot(...messages)
+        await new Promise<void>((resolve) => void more.push(resolve))
+        yield* [...call('c0', 2), finish(input, ['int-0', 'c0'])]
+      },
+    )
+    const { client, pending } = open({ connection })
+    await client.sendMessage('pay')
+    const retried = client.retry()
+    await vi.waitUntil(() => more.length > 0)
+    const approve = () => client.addToolApprovalResponse(yes('int-0'))
+    const early = when === 'during' ? approve() : undefined
+    more[0]?.()
+    await retried
+    if (early) await early
+    else if (pending().some(([id, , input]) => id === 'int-0' && JSON.stringify(input) !== '{"n":2}'))
+      await approve()
+    await client.sendMessage('and?')
+    const sentYes = resume()
+      .flat()
+      .filter(([, payload]) => JSON.stringify(payload).includes('"approved":true'))
+    expect(sentYes).toEqual([])
+  },
+)
+
+test('an interrupt whose id the server uses again for another question is shown anew, and the response to the earlier one is not sent', async () => {
+  const { connection, resume } = server(
+    // Its run ends twice, which is an error: `retry()` opens another.
+    (given) => [...question('Delete staging?')(given), ...question('Delete staging?')(given)],
+    async function* (given) {
+      void client
+        .respondToInterrupt({ id: 'int-0', payload: { yes: true } })
+        .then((one) => void results.push(one))
+      yield* question('Delete production?')(given)
+    },
+    (given) => [finish(given)],
+  )
+  const results: unknown[] = []
+  const { client, warnings } = open({ connection })
+  const shown = () => client.getSnapshot().interrupts.map(({ message }) => message)
+  await client.sendMessage('tidy')
+  expect(shown()).toEqual(['Delete staging?'])
+  await client.retry()
+  await vi.waitUntil(() => results.length > 0)
+  expect([shown(), resume(), results]).toEqual([
+    ['Delete production?'],
+    [[], []],
+    [{ status: 'closed', reason: 'cancelled' }],
+  ])
+  expect(warnings.join()).toContain('int-0')
+  expect(await client.respondToInterrupt({ id: 'int-0', payload: { no: true } })).toEqual({ status: 'sent' })
+  expect(resume()[2]).toEqual([['int-0', { no: true }]])
+})
+
+test('a request that may mean another call stays unanswerable after its run broke, whatever later runs say of that call id', async () => {
+  const told = snapshot({ id: 'u', role: 'user', content: 'pay' }, calling('m0', 'c0', '{"n":0}'))
+  const asked = (toolCallId: string, id: string): Event => ({
+    ...{ type: 'CUSTOM', name: 'approval-requested' },
+    value: { toolCallId, approval: { id, options: ['deny', 'once'] } },
+  })
+  const { connection, resume } = server(
+    () => ['cut'],
+    () => [
+      told,
+      ...[...call('c0', 2, 'm2'), ...call('c2', 3, 'm2')],
+      ...[asked('c0', 'int-A'), asked('c2', 'int-B'), 'cut' as const],
+    ],
+    (input) => [
+      resultOf('c2'),
+      ...[...call('c0', 4, 'm3'), asked('c0', 'int-C'), finish(input, ['int-C', 'c0'])],
+    ],
+  )
+  const { client } = open({ connection })
+  const problem = () =>
+    client.getSnapshot().pendingApprovals.find(({ approval }) => approval.id === 'int-A')?.approval.problem
+  await client.sendMessage('pay')
+  await client.retry()
+  expect(problem()).toBe('approval-changed')
+  await client.addToolApprovalResponse(no('int-B'))
+  expect(problem()).toBe('approval-changed')
+  await client.addToolApprovalResponse(no('int-C'))
+  expect(await client.addToolApprovalResponse(yes('int-A'))).toMatchObject({
+    status: 'closed',
+  })
+  await client.retry()
+  expect(resume().flat()).not.toContainEqual(['int-A', { approved: true }])
+})
+
+test.each(['queue', 'reject'] as const)(
+  'a message does not wait for a request that cannot be answered (onPendingMessage: %s)',
+  async (onPendingMessage) => {
+    const { connection, requests } = server((input) => [
+      ...call('c0', 1),
+      ask('c0', 'int-A', 1),
+      ask('c0', 'int-A', 2),
+      finish(input, ['int-A', 'c0']),
+    ])
+    const page = open({ connection, onPendingMessage })
+    await page.client.sendMessage('pay')
+    expect(page.client.getSnapshot().pendingApprovals[0]?.approval.problem).toBe('approval-changed')
+    expect(await page.client.sendMessage('and?')).toEqual({ status: 'sent' })
+    expect(requests).toHaveLength(2)
+  },
+)
+
+test('requests that may each mean one of two calls with one id cannot be answered, whichever is asked about first', async () => {
+  const { connection } = server((input): Event[] => [
+    ...call('c', 1),
+    ...call('c', 2),
+    { type: 'CUSTOM', name: 'approval-requested', value: { toolCallId: 'c', approval: { id: 'a2' } } },
+    finish(input, ['a1', 'c'], ['a2', 'c']),
+  ])
+  const chat = open({ connection })
+  await chat.client.sendMessage('go')
+  expect(chat.pending()).toHaveLength(2)
+  for (const part of chat.client.getSnapshot().pendingApprovals) {
+    expect(part.approval.problem).toBe('approval-changed')
+    expect(approvalView(part)?.choices.every(({ disabled }) => disabled)).toBe(true)
+  }
+  expect((await chat.client.addToolApprovalResponse(yes('a2'))).status).toBe('closed')
+})
+
+test('a request that can no longer be answered holds up no other answer of its turn', async () => {
+  const { connection, resume } = server(
+    () => [
+      ...[...call('call_0', 1, 'm1'), ask('call_0', 'int-1', 1)],
+      ...[...call('call_1', 2, 'm1'), ask('call_1', 'int-2', 2)],
+      ...[...call('call_0', 3, 'm1'), 'cut' as const],
+    ],
+    (input) => [...call('call_5', 5), ask('call_5', 'int-5', 5), finish(input, ['int-5', 'call_5'])],
+  )
+  const { client } = open({ connection })
+  await client.sendMessage('go')
+  await client.retry()
+  expect(await client.addToolApprovalResponse(yes('int-1'))).toMatchObject({
+    status: 'closed',
+    reason: 'approval-changed',
+  })
+  const answers = ['int-2', 'int-5'].map((id) => client.addToolApprovalResponse({ id, approved: true }))
+  expect(await Promise.all(answers)).toEqual([{ status: 'waiting' }, { status: 'sent' }])
+  expect(resume()[2]).toEqual([
+    ['int-2', { approved: true }],
+    ['int-5', { approved: true }],
+  ])
+})
