@@ -3,7 +3,7 @@ import type { RunAgentInput } from '@countersign/core'
 import { ask as askFor, event, gated, resolve, scriptedConnection, text } from '@countersign/testing'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
-import { ask, call, type Event, finish, no, open, server, yes } from './foreign-server.js'
+import { ask, call, type Event, finish, no, open, server, start, startWith, yes } from './foreign-server.js'
 import { callOf, failOnUnhandledRejections, openClient } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -91,7 +91,7 @@ test('a request that was answered while a schema checked another answer is not a
   const outer = client.addToolApprovalResponse({ id: 'a1', approved: true, input: { to: 'eve' } })
   expect(await outer).toMatchObject({ status: 'already-answered' })
   expect(await inner).toEqual({ status: 'sent' })
-  expect(resume()[1]).toEqual([['a1', { approved: false }]])
+  expect(resume()[1]).toEqual(['a1 no'])
 })
 
 test('a schema of the page that checks asynchronously and rejects is reported, and the server decides', async () => {
@@ -117,7 +117,9 @@ test.each([
   ['a path that is no list', [{ message: 'too much', path: 'n' }]],
   ['no message', [{ path: ['n'] }]],
 ])('a schema of the page whose issues are malformed (%s) objects all the same', async (_, issues) => {
-  const { connection, resume } = server((input) => [
+  const validate = () => ({ issues }) as never
+  const input = { '~standard': { version: 1, vendor: 'test', validate } } as const
+  const { client, resume } = await startWith({ serverTools: [{ name: 'act', input }] }, (input) => [
     ...call('c1', 1),
     {
       type: 'CUSTOM',
@@ -126,10 +128,6 @@ test.each([
     },
     finish(input, ['a1', 'c1']),
   ])
-  const validate = () => ({ issues }) as never
-  const input = { '~standard': { version: 1, vendor: 'test', validate } } as const
-  const { client } = open({ connection, serverTools: [{ name: 'act', input }] })
-  await client.sendMessage('go')
   expect(await client.addToolApprovalResponse({ id: 'a1', approved: true, input: { n: 2 } })).toMatchObject({
     status: 'refused',
     code: 'approval-edit-invalid',
@@ -139,14 +137,12 @@ test.each([
 })
 
 test('arguments that TOOL_CALL_END replaces are the ones that are shown, and asked about', async () => {
-  const { connection } = server((input): Event[] => [
+  const chat = await start((input): Event[] => [
     ...call('c1', 1).slice(0, 2),
     { type: 'TOOL_CALL_END', toolCallId: 'c1', metadata: { countersign: { arguments: '{"n":2}' } } },
     ask('c1', 'a1', 2),
     finish(input, ['a1', 'c1']),
   ])
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
   expect(chat.pending()).toEqual([['a1', 'c1', { n: 2 }]])
   expect(chat.calls()[0]).toMatchObject({ arguments: '{"n":2}' })
   expect(chat.calls()[0]?.metadata).toBeUndefined()

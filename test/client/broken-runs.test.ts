@@ -82,7 +82,7 @@ test.each(['cut', 'RUN_ERROR'])(
       const after = await page()
       await after.retry()
       if (asks) expect(await after.addToolApprovalResponse(yes('int-2'))).toEqual({ status: 'sent' })
-      expect(resume()).toEqual(asks ? [[], [], [['int-2', { approved: true }]]] : [[], []])
+      expect(resume()).toEqual(asks ? [[], [], ['int-2 yes']] : [[], []])
       after.dispose()
     }
     expect(ran).toEqual([])

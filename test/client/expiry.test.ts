@@ -1,6 +1,6 @@
 import { ask, call, resolve, text } from '@countersign/testing'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { finish, open, raise, server, call as streamed, yes } from './foreign-server.js'
+import { finish, open, raise, server, startWith, call as streamed, yes } from './foreign-server.js'
 import { answersOf, callOf, failOnUnhandledRejections, openChat, stateOf } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -208,7 +208,8 @@ test('of two requests with the same time the one that is left when the other was
 /** Two requests, of which the first expires, and a clock. */
 async function twoRequests(options: Partial<Parameters<typeof open>[0]> = {}) {
   const clock = { now: 1000 }
-  const { connection, resume } = server(
+  const { client, resume, approve } = await startWith(
+    { now: () => clock.now, ...options },
     (input) => [
       ...streamed('c1', 1, 'm'),
       ...streamed('c2', 2, 'm'),
@@ -216,16 +217,11 @@ async function twoRequests(options: Partial<Parameters<typeof open>[0]> = {}) {
     ],
     (input) => [finish(input)],
   )
-  const { client } = open({ connection, now: () => clock.now, ...options })
-  await client.sendMessage('x')
-  const answer = () => client.addToolApprovalResponse(yes('a2'))
+  const answer = () => approve('a2')
   return { client, clock, resume, answer }
 }
 
-const both = [
-  ['a2', { approved: true }],
-  ['a1', 'cancelled'],
-]
+const both = ['a2 yes', 'a1 cancelled']
 
 test.each([
   ['retry()', (client) => client.retry()],
@@ -268,19 +264,19 @@ const askedUntil = (expiresAt: string) =>
 test.each(['300', 'in 5 minutes', '5 min', '1', ''])(
   'a time to answer that is no date (%j) closes no request',
   async (expiresAt) => {
-    const { client, pending } = open({ connection: askedUntil(expiresAt).connection })
+    const { client, pending, approve } = open({ connection: askedUntil(expiresAt).connection })
     onTestFinished(client.subscribe(() => {}))
     await client.sendMessage('go')
     expect(pending()).toHaveLength(1)
-    expect(await client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'sent' })
+    expect(await approve('a1')).toEqual({ status: 'sent' })
   },
 )
 
 test.each(['2001-01-01', '2001-01-01T00:00:00Z', '2001-01-01T00:00:00+01:00'])(
   'a request whose time was over at %s has expired',
   async (expiresAt) => {
-    const { client } = open({ connection: askedUntil(expiresAt).connection })
+    const { client, approve } = open({ connection: askedUntil(expiresAt).connection })
     await client.sendMessage('go')
-    expect(await client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'expired' })
+    expect(await approve('a1')).toEqual({ status: 'expired' })
   },
 )

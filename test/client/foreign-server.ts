@@ -61,6 +61,14 @@ export const calling = (id: string, toolCallId: string, text: string) => ({
 export const yes = (id: string) => ({ id, approved: true })
 export const no = (id: string) => ({ id, approved: false })
 
+/** An entry of `resume`: `a1 yes`, `a1 no`, `a1 cancelled`, or the id and the payload of another response. */
+function inShort({ interruptId, status, payload }: NonNullable<RunAgentInput['resume']>[number]) {
+  if (status === 'cancelled') return `${interruptId} cancelled`
+  const [bare] = [true, false].filter((approved) => JSON.stringify(payload) === JSON.stringify({ approved }))
+  return bare === undefined ? [interruptId, payload] : `${interruptId} ${bare ? 'yes' : 'no'}`
+}
+
+/** What it was asked, and what each request answered. */
 export function server(...runs: Run[]) {
   const requests: RunAgentInput[] = []
   const connection = stream(async function* (input) {
@@ -72,10 +80,7 @@ export function server(...runs: Run[]) {
       yield event
     }
   })
-  const resume = () =>
-    requests.map(({ resume = [] }) =>
-      resume.map(({ interruptId, status, payload }) => [interruptId, payload ?? status]),
-    )
+  const resume = () => requests.map(({ resume = [] }) => resume.map(inShort))
   return { connection, requests, resume }
 }
 
@@ -92,5 +97,19 @@ export function open(options: Pick<ChatClientOptions, 'connection'> & Partial<Ch
       .messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'tool-call' ? [part] : [])))
   /** The ids of what is asked but for approvals. */
   const interrupts = () => client.getSnapshot().interrupts.map(({ id }) => id)
-  return { client, pending, calls, interrupts, warnings }
+  const approve = (id: string) => client.addToolApprovalResponse(yes(id))
+  const deny = (id: string) => client.addToolApprovalResponse(no(id))
+  return { client, pending, calls, interrupts, warnings, approve, deny }
+}
+
+type Options = Partial<Parameters<typeof open>[0]>
+
+/** A chat with this server, after its first message. */
+export const start = (...runs: Run[]) => startWith({}, ...runs)
+
+export async function startWith(options: Options, ...runs: Run[]) {
+  const { connection, requests, resume } = server(...runs)
+  const chat = open({ connection, ...options })
+  await chat.client.sendMessage('go')
+  return { ...chat, requests, resume }
 }

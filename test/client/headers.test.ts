@@ -41,7 +41,7 @@ test('the headers of a later message replace the outdated ones of an answer, als
   await client.retry()
   expect(headers).toEqual([undefined, 'old', 'old', 'newer', 'newer'])
   expect(await client.sendMessage(undefined, { headers: { 'x-otp': 'new' } })).toEqual({ status: 'sent' })
-  expect(resume()).toEqual([[], [['a1', { approved: true }]]])
+  expect(resume()).toEqual([[], ['a1 yes']])
 })
 
 test('an answer that is given after a message failed brings its own headers', async () => {

@@ -1,6 +1,6 @@
 import { checkResponse } from '@countersign/client/response-schema'
 import { expect, test } from 'vitest'
-import { call, finish, open, raise, server } from './foreign-server.js'
+import { call, finish, raise, start } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -30,12 +30,10 @@ test.each<object>([
 ])(
   'an interrupt about a call whose schema does not accept a bare yes or no is no approval: %j',
   async (responseSchema) => {
-    const { connection } = server((input) => [
+    const { client, pending } = await start((input) => [
       ...call('c1', 1),
       raise(input, { reason: 'choose', responseSchema }),
     ])
-    const { client, pending } = open({ connection })
-    await client.sendMessage('when?')
     expect(pending()).toEqual([])
     expect(client.getSnapshot().interrupts).toMatchObject([{ id: 'a1', toolCallId: 'c1', responseSchema }])
   },
@@ -52,23 +50,22 @@ test.each<object>([
     responseSchema: { properties: { approved: { type: ['boolean', 'null'] }, editedArgs: { $ref: '#/x' } } },
   },
 ])('an interrupt about a call that accepts a bare yes or no is an approval: %j', async (schema) => {
-  const { connection } = server((input) => [...call('c1', 1), raise(input, { reason: 'choose', ...schema })])
-  const { client, pending } = open({ connection })
-  await client.sendMessage('when?')
+  const { client, pending } = await start((input) => [
+    ...call('c1', 1),
+    raise(input, { reason: 'choose', ...schema }),
+  ])
   expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
   expect(client.getSnapshot().interrupts).toEqual([])
 })
 
 test('a response to an interrupt needs a payload, which may be null', async () => {
-  const { connection, resume } = server((input) => [finish(input, ['q'])])
-  const { client } = open({ connection })
-  await client.sendMessage('go')
+  const { client, resume } = await start((input) => [finish(input, ['q'])])
   expect(await client.respondToInterrupt({ id: 'q', payload: undefined })).toMatchObject({
     status: 'refused',
     reason: expect.stringContaining('payload'),
   })
   expect(await client.respondToInterrupt({ id: 'q', payload: null })).toEqual({ status: 'sent' })
-  expect(resume()[1]).toEqual([['q', 'resolved']])
+  expect(resume()[1]).toEqual([['q', null]])
 })
 
 test.each([

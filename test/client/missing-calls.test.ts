@@ -4,7 +4,19 @@ import { checkResponse } from '@countersign/client/response-schema'
 import { passMacrotasks } from '@countersign/testing'
 import { expect, test, vi } from 'vitest'
 import { memoryPersistence } from './fake-browser.js'
-import { ask, call, type Event, finish, open, raise, resultOf, says, server, yes } from './foreign-server.js'
+import {
+  ask,
+  call,
+  type Event,
+  finish,
+  open,
+  raise,
+  resultOf,
+  says,
+  server,
+  start,
+  startWith,
+} from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -12,21 +24,17 @@ failOnUnhandledRejections()
 // Requests whose call did not arrive, or not as a whole.
 
 test('a request for a call that did not arrive is shown with the name and arguments that it carries', async () => {
-  const { connection, resume } = server((input) => [raise(input, says(1))])
-  const { client, pending, calls } = open({ connection })
-  await client.sendMessage('pay')
+  const { pending, calls, resume, approve } = await start((input) => [raise(input, says(1))])
   expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
   expect(calls()).toMatchObject([{ name: 'act', arguments: '{"n":1}', state: 'approval-requested' }])
-  expect(await client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'sent' })
-  expect(resume()).toEqual([[], [['a1', { approved: true }]]])
+  expect(await approve('a1')).toEqual({ status: 'sent' })
+  expect(resume()).toEqual([[], ['a1 yes']])
 })
 
 test('a request for a call that did not arrive, and that does not say what it is about, is shown and can only be denied', async () => {
-  const { connection, resume } = server((input) => [
+  const { client, pending, warnings, resume } = await startWith({ checkResponse }, (input) => [
     raise(input, { metadata: { countersign: { token: 'T' } } }),
   ])
-  const { client, pending, warnings } = open({ connection, checkResponse })
-  await client.sendMessage('pay')
   expect(pending()).toEqual([])
   expect(client.getSnapshot().interrupts).toMatchObject([{ id: 'a1', toolCallId: 'c1' }])
   expect(warnings.join()).toContain('"c1" did not arrive')
@@ -37,16 +45,14 @@ test('a request for a call that did not arrive, and that does not say what it is
   expect(await client.respondToInterrupt({ id: 'a1', payload: { approved: false } })).toEqual({
     status: 'sent',
   })
-  expect(resume()).toEqual([[], [['a1', { approved: false }]]])
+  expect(resume()).toEqual([[], ['a1 no']])
 })
 
 test('a call that the page has with the same id from an earlier run is not taken for one that did not arrive', async () => {
-  const { connection } = server(
+  const { client, pending } = await start(
     (input) => [...call('c1', 1), resultOf('c1'), finish(input)],
     (input) => [raise(input, says(2))],
   )
-  const { client, pending } = open({ connection })
-  await client.sendMessage('pay')
   await client.sendMessage('again')
   expect(pending()).toEqual([['a1', 'c1', { n: 2 }]])
 })
@@ -77,14 +83,11 @@ test('an open run that asks about a call whose arguments were lost gets its answ
       answers.push(resume)
     },
   }
-  const { client, pending } = open({ connection: base })
+  const { client, pending, approve } = open({ connection: base })
   const sent = client.sendMessage('pay')
   await vi.waitUntil(() => pending().length === 1)
   expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
-  const results = [
-    client.addToolApprovalResponse(yes('a1')),
-    client.respondToInterrupt({ id: 'a2', cancel: true }),
-  ]
+  const results = [approve('a1'), client.respondToInterrupt({ id: 'a2', cancel: true })]
   expect(await sent).toEqual({ status: 'sent' })
   expect(await Promise.all(results)).toEqual([{ status: 'sent' }, { status: 'sent' }])
   expect(answers).toMatchObject([[{ interruptId: 'a1' }], [{ interruptId: 'a2', status: 'cancelled' }]])
@@ -97,9 +100,7 @@ test('a request without its call that an open run raised stays open when that ru
     value: { toolCallId: 'c1', approval: { id: 'a1', token: 'T' } },
   }
   for (const end of ['cut', 'finished']) {
-    const { connection, requests } = server((input) => [lone, end === 'cut' ? 'cut' : finish(input)])
-    const { client } = open({ connection })
-    await client.sendMessage('pay')
+    const { client, requests } = await start((input) => [lone, end === 'cut' ? 'cut' : finish(input)])
     expect(client.getSnapshot().interrupts.map(({ id }) => id)).toEqual(['a1'])
     expect(await client.respondToInterrupt({ id: 'a1', cancel: true })).toEqual({ status: 'sent' })
     expect(requests.at(-1)?.resume).toEqual([
@@ -148,12 +149,10 @@ test.each([
 ])(
   'a request for a call that was lost, whose id a broken run of an earlier turn used, and that %s',
   async (_, countersign, shown, unseen) => {
-    const { connection } = server(
+    const { client, pending, interrupts } = await start(
       () => [...call('c1', 1), 'cut'],
       (input) => [raise(input, { metadata: { countersign } })],
     )
-    const { client, pending, interrupts } = open({ connection })
-    await client.sendMessage('delete 1')
     await client.sendMessage('no, delete 2')
     expect(pending()).toEqual(shown)
     expect(interrupts()).toEqual(unseen)
@@ -165,15 +164,13 @@ test.each([
   ['says its arguments, is shown with those', says(2), [['a1', 'c1', { n: 2 }]], []],
   ['says the same arguments, is shown', says(1), [['a1', 'c1', { n: 1 }]], []],
 ])('after retry(), a request for a call of the broken run that %s', async (_, interrupt, shown, deniable) => {
-  const { connection, resume } = server(
+  const chat = await start(
     () => [...call('c1', 1), 'cut'],
     (input) => [raise(input, interrupt)],
   )
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
   await chat.client.retry()
   expect(chat.pending()).toEqual(shown)
   expect(chat.interrupts()).toEqual(deniable)
-  await chat.client.addToolApprovalResponse(yes('a1'))
-  expect(resume()).toEqual([[], [], ...(shown.length > 0 ? [[['a1', { approved: true }]]] : [])])
+  await chat.approve('a1')
+  expect(chat.resume()).toEqual([[], [], ...(shown.length > 0 ? [['a1 yes']] : [])])
 })

@@ -5,7 +5,19 @@ import { tool } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
-import { ask, call, finish, no, open, raise, resultOf, says, server, yes } from './foreign-server.js'
+import {
+  ask,
+  call,
+  finish,
+  open,
+  raise,
+  resultOf,
+  says,
+  server,
+  start,
+  startWith,
+  yes,
+} from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
 import { calls, openPage, startServerWith, stop, words } from './threads-server.js'
 
@@ -24,53 +36,38 @@ test.each([
   'a request that the server raises again instead of taking the answer is open again: %s',
   async (_, events) => {
     const asked: string[] = []
-    const { connection, resume } = server(
+    const onApprovalRequest = ({ approvalId }: { approvalId: string }) => void asked.push(approvalId)
+    const chat = await startWith(
+      { onApprovalRequest },
       (input) => [...call('c1', 1), finish(input, ['a1', 'c1'])],
       (input) => [...events, finish(input, ['a1', 'c1'])],
       (input) => [resultOf('c1'), finish(input)],
     )
-    const onApprovalRequest = ({ approvalId }: { approvalId: string }) => void asked.push(approvalId)
-    const chat = open({ connection, onApprovalRequest })
-    await chat.client.sendMessage('pay')
     expect(await chat.client.addToolApprovalResponse({ ...yes('a1'), reason: 'go' })).toMatchObject({
       status: 'sent',
     })
     expect(chat.pending()).toEqual([['a1', 'c1', { n: 1 }]])
     expect(statesOf(chat)).toEqual([['approval-requested', undefined, undefined]])
-    expect(await chat.client.addToolApprovalResponse(no('a1'))).toEqual({
-      status: 'sent',
-    })
-    expect(resume()).toEqual([[], [['a1', { approved: true, reason: 'go' }]], [['a1', { approved: false }]]])
+    expect(await chat.deny('a1')).toEqual({ status: 'sent' })
+    expect(chat.resume()).toEqual([[], [['a1', { approved: true, reason: 'go' }]], ['a1 no']])
     expect(statesOf(chat)).toEqual([['denied', false, 'settled']])
     expect(asked).toEqual(['a1', 'a1'])
     await chat.client.sendMessage('thanks')
-    expect(resume().at(-1)).toEqual([])
+    expect(chat.resume().at(-1)).toEqual([])
   },
 )
 
 test('of two answers, the one that the server did not take is open again', async () => {
-  const { connection, resume } = server(
+  const chat = await start(
     (input) => [...call('c1', 1), ...call('c2', 2, 'm1'), finish(input, ['a1', 'c1'], ['a2', 'c2'])],
     (input) => [resultOf('c1'), finish(input, ['a2', 'c2'])],
     (input) => [resultOf('c2'), finish(input)],
   )
-  const chat = open({ connection })
-  await chat.client.sendMessage('pay')
-  const both = [
-    chat.client.addToolApprovalResponse(yes('a1')),
-    chat.client.addToolApprovalResponse(yes('a2')),
-  ]
+  const both = [chat.approve('a1'), chat.approve('a2')]
   await Promise.all(both)
   expect(chat.pending()).toEqual([['a2', 'c2', { n: 2 }]])
-  await chat.client.addToolApprovalResponse(yes('a2'))
-  expect(resume()).toEqual([
-    [],
-    [
-      ['a1', { approved: true }],
-      ['a2', { approved: true }],
-    ],
-    [['a2', { approved: true }]],
-  ])
+  await chat.approve('a2')
+  expect(chat.resume()).toEqual([[], ['a1 yes', 'a2 yes'], ['a2 yes']])
   expect(statesOf(chat)).toEqual([
     ['complete', true, 'settled'],
     ['complete', true, 'settled'],
@@ -79,34 +76,30 @@ test('of two answers, the one that the server did not take is open again', async
 
 test('a request that a message cancelled and that the server raises again is open again', async () => {
   const asks = (input: Parameters<typeof finish>[0]) => [finish(input, ['a1', 'c1'])]
-  const { connection, resume } = server(
+  const chat = await start(
     (input) => [...call('c1', 1), ...asks(input)],
     asks,
     asks,
     (input) => [resultOf('c1'), finish(input)],
   )
-  const chat = open({ connection })
-  await chat.client.sendMessage('pay 1')
   for (const question of ['which account?', 'which bank?']) {
     await chat.client.sendMessage(question)
     expect(chat.pending()).toEqual([['a1', 'c1', { n: 1 }]])
   }
-  expect(await chat.client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'sent' })
-  expect(resume()).toEqual([[], [['a1', 'cancelled']], [['a1', 'cancelled']], [['a1', { approved: true }]]])
+  expect(await chat.approve('a1')).toEqual({ status: 'sent' })
+  expect(chat.resume()).toEqual([[], ['a1 cancelled'], ['a1 cancelled'], ['a1 yes']])
   expect(statesOf(chat)).toEqual([['complete', true, 'settled']])
 })
 
 test('a request that is raised again with other arguments can not be answered', async () => {
-  const { connection, requests } = server(
+  const chat = await start(
     (input) => [...call('c1', 1), finish(input, ['a1', 'c1'])],
     (input) => [raise(input, says(2))],
   )
-  const chat = open({ connection })
-  await chat.client.sendMessage('pay')
-  await chat.client.addToolApprovalResponse(yes('a1'))
+  await chat.approve('a1')
   expect(chat.calls()).toMatchObject([{ input: { n: 1 }, approval: { problem: 'approval-changed' } }])
-  expect(await chat.client.addToolApprovalResponse(yes('a1'))).toMatchObject({ status: 'closed' })
-  expect(requests).toHaveLength(2)
+  expect(await chat.approve('a1')).toMatchObject({ status: 'closed' })
+  expect(chat.requests).toHaveLength(2)
   expect(chat.warnings.join()).toContain('changed after it was shown')
 })
 
@@ -127,7 +120,7 @@ test('an answer that goes into the open run stays when that run repeats its requ
   const chat = open({ connection })
   const sent = chat.client.sendMessage('pay')
   await vi.waitUntil(() => chat.pending().length === 1)
-  expect(await chat.client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'sent' })
+  expect(await chat.approve('a1')).toEqual({ status: 'sent' })
   await sent
   expect(answers).toHaveLength(1)
   expect(statesOf(chat)).toEqual([['complete', true, 'settled']])
@@ -147,10 +140,10 @@ test('an answer that is not sent yet stays when the end of its run names the req
   const chat = open({ connection })
   const sent = chat.client.sendMessage('pay')
   await vi.waitUntil(() => chat.pending().length === 1)
-  const approval = chat.client.addToolApprovalResponse(yes('a1'))
+  const approval = chat.approve('a1')
   answer()
   await Promise.all([sent, approval])
-  expect(resume()).toEqual([[], [['a1', { approved: true }]]])
+  expect(resume()).toEqual([[], ['a1 yes']])
   expect(statesOf(chat)).toEqual([['complete', true, 'settled']])
 })
 
@@ -170,7 +163,7 @@ test('a request that is raised again is open after a reload, and its answer goes
   await second.client.restore()
   expect(second.pending()).toEqual([['a1', 'c1', { n: 1 }]])
   await second.client.addToolApprovalResponse(yes('a1'))
-  expect(resume()).toEqual([[], [['a1', { approved: true }]], [['a1', { approved: true }]]])
+  expect(resume()).toEqual([[], ['a1 yes'], ['a1 yes']])
 })
 
 const problems = ({ calls }: ReturnType<typeof open>) =>
@@ -183,39 +176,36 @@ test.each([
   'after retry(), a pending request that has other arguments is shown with those but not answerable, until a message has cancelled it: the run %s',
   async (_, events) => {
     const run = (input: Parameters<typeof finish>[0]) => [...events, raise(input, says(2))]
-    const { connection, resume } = server(() => [...call('c1', 1), ask('c1', 'a1', 1), 'cut'], run, run)
-    const chat = open({ connection })
-    await chat.client.sendMessage('go')
+    const chat = await start(() => [...call('c1', 1), ask('c1', 'a1', 1), 'cut'], run, run)
     await chat.client.retry()
     expect(chat.pending()).toEqual([['a1', 'c1', { n: 2 }]])
     expect(problems(chat)).toEqual([
       [{ n: 1 }, 'cancelled', 'approval-changed'],
       [{ n: 2 }, 'approval-requested', 'approval-changed'],
     ])
-    expect(await chat.client.addToolApprovalResponse(yes('a1'))).toMatchObject({ status: 'closed' })
+    expect(await chat.approve('a1')).toMatchObject({ status: 'closed' })
     expect(chat.warnings).toEqual([expect.stringContaining('changed after it was shown')])
     await chat.client.sendMessage('again')
     expect(chat.pending()).toEqual([['a1', 'c1', { n: 2 }]])
-    expect(await chat.client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'sent' })
-    expect(resume()).toEqual([[], [], [['a1', 'cancelled']], [['a1', { approved: true }]]])
+    expect(await chat.approve('a1')).toEqual({ status: 'sent' })
+    expect(chat.resume()).toEqual([[], [], ['a1 cancelled'], ['a1 yes']])
   },
 )
 
 test('a request that the run with its answer repeats only by an event is open again when nothing comes of the answer', async () => {
   const asked: string[] = []
-  const { connection, resume } = server(
+  const onApprovalRequest = ({ approvalId }: { approvalId: string }) => void asked.push(approvalId)
+  const chat = await startWith(
+    { onApprovalRequest },
     (input) => [...call('c1', 1), raise(input, {})],
     (input) => [ask('c1', 'a1', 1), finish(input)],
     (input) => [ask('c1', 'a1', 1), resultOf('c1'), finish(input)],
   )
-  const onApprovalRequest = ({ approvalId }: { approvalId: string }) => void asked.push(approvalId)
-  const chat = open({ connection, onApprovalRequest })
-  await chat.client.sendMessage('go')
-  await chat.client.addToolApprovalResponse(yes('a1'))
+  await chat.approve('a1')
   expect(chat.pending()).toEqual([['a1', 'c1', { n: 1 }]])
   expect(asked).toEqual(['a1', 'a1'])
-  await chat.client.addToolApprovalResponse(yes('a1'))
-  expect(resume()).toEqual([[], [['a1', { approved: true }]], [['a1', { approved: true }]]])
+  await chat.approve('a1')
+  expect(chat.resume()).toEqual([[], ['a1 yes'], ['a1 yes']])
   expect(chat.calls()).toMatchObject([{ state: 'complete', approval: { delivery: 'settled' } }])
 })
 
@@ -325,8 +315,6 @@ test('after a reload, a stored yes does not hide that the server asks anew about
   expect(pending(reloaded)).toEqual([anew])
   expect(ran).toEqual([])
   expect(reloaded.requests.filter(({ method }) => method === 'POST')).toEqual([])
-  expect(await reloaded.client.addToolApprovalResponse(yes(anew))).toEqual({
-    status: 'sent',
-  })
+  expect(await reloaded.client.addToolApprovalResponse(yes(anew))).toEqual({ status: 'sent' })
   expect(ran).toEqual(['ann at 1'])
 })

@@ -1,7 +1,7 @@
 import { event, result, text, until } from '@countersign/testing'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ask, call, type Event, finish, no, open, resultOf, server, yes } from './foreign-server.js'
+import { ask, call, type Event, finish, resultOf, start, yes } from './foreign-server.js'
 import { answersOf, failOnUnhandledRejections, openChat, parts, saidBy, wires } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -152,15 +152,13 @@ const asked = (n: number): Event[] => [...call('call_0', n), ask('call_0', `int-
 test.each([undefined, true, false])(
   'a result belongs to the call whose answer the run carries, not to a later call with that id (answered meanwhile: %s)',
   async (approved) => {
-    const { connection, resume } = server(
+    const { client, pending, calls, resume, approve } = await start(
       (input) => [...asked(1), finish(input, ['int-1', 'call_0'])],
       () => ['cut'],
       (input) => [...asked(2), finish(input, ['int-2', 'call_0'])],
       (input) => [resultOf('call_0', 'done 1'), finish(input)],
     )
-    const { client, pending, calls } = open({ connection })
-    await client.sendMessage('go')
-    await client.addToolApprovalResponse(yes('int-1'))
+    await approve('int-1')
     await client.sendMessage('something else')
     const retried = client.retry()
     const answer =
@@ -174,30 +172,28 @@ test.each([undefined, true, false])(
     expect(calls()[1]?.output).toBe(undefined)
     if (approved === undefined) expect(pending()).toEqual([['int-2', 'call_0', { n: 2 }]])
     else expect(await answer).toEqual({ status: 'sent' })
-    expect(resume().slice(4)).toEqual(approved === undefined ? [] : [[['int-2', { approved }]]])
+    expect(resume().slice(4)).toEqual(approved === undefined ? [] : [[`int-2 ${approved ? 'yes' : 'no'}`]])
   },
 )
 
 test('if one request carries answers for several calls with one id, their results come in the order of the answers', async () => {
-  const { connection, resume } = server(
+  const { client, calls, resume, approve, deny } = await start(
     (input) => [...asked(1), finish(input, ['int-1', 'call_0'])],
     () => ['cut'],
     (input) => [...asked(2), finish(input, ['int-2', 'call_0'])],
     () => ['cut'],
     (input) => [resultOf('call_0', 'done 1'), resultOf('call_0', '{"reason":"no"}', 'denied'), finish(input)],
   )
-  const { client, calls } = open({ connection })
-  await client.sendMessage('go')
-  await client.addToolApprovalResponse(yes('int-1'))
+  await approve('int-1')
   await client.sendMessage('something else')
-  await client.addToolApprovalResponse(no('int-2'))
+  await deny('int-2')
   await client.retry()
-  expect(resume()[4]?.map(([id]) => id)).toEqual(['int-1', 'int-2'])
+  expect(resume()[4]).toEqual(['int-1 yes', 'int-2 no'])
   expect(calls()).toMatchObject([{ state: 'complete', output: 'done 1' }, { state: 'denied' }])
 })
 
 test('a result is not that of an answer which is only in the history, if the run was sent another answer or ran another call', async () => {
-  const { connection, resume } = server(
+  const { client, calls, resume, approve } = await start(
     (input) => [...asked(1), finish(input, ['int-1', 'call_0'])],
     () => ['cut'],
     (input) => [
@@ -209,19 +205,11 @@ test('a result is not that of an answer which is only in the history, if the run
     (input) => [resultOf('call_0', 'done 2'), finish(input)],
     (input) => [resultOf('call_0', 'done 1'), finish(input)],
   )
-  const { client, calls } = open({ connection })
-  await client.sendMessage('go')
-  await client.addToolApprovalResponse(yes('int-1'))
+  await approve('int-1')
   await client.sendMessage('something else')
-  await client.addToolApprovalResponse(yes('int-2'))
+  await approve('int-2')
   await client.retry()
-  expect(resume().map((entries) => entries.map(([id]) => id))).toEqual([
-    [],
-    ['int-1'],
-    [],
-    ['int-2'],
-    ['int-1'],
-  ])
+  expect(resume()).toEqual([[], ['int-1 yes'], [], ['int-2 yes'], ['int-1 yes']])
   expect(calls().map(({ input, output }) => [input, output])).toEqual([
     [{ n: 1 }, 'done 1'],
     [{ n: 5 }, 'done 5'],
@@ -230,15 +218,13 @@ test('a result is not that of an answer which is only in the history, if the run
 })
 
 test('a second result with the id of an answered call does not end an open request', async () => {
-  const { connection } = server(
+  const { client, pending, warnings, approve } = await start(
     (input) => [...asked(1), finish(input, ['int-1', 'call_0'])],
     () => ['cut'],
     (input) => [...asked(2), finish(input, ['int-2', 'call_0'])],
     (input) => [resultOf('call_0', 'done 1'), resultOf('call_0', 'done again'), finish(input)],
   )
-  const { client, pending, warnings } = open({ connection })
-  await client.sendMessage('go')
-  await client.addToolApprovalResponse(yes('int-1'))
+  await approve('int-1')
   await client.sendMessage('something else')
   await client.retry()
   expect(pending()).toEqual([['int-2', 'call_0', { n: 2 }]])

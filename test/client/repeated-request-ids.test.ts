@@ -7,13 +7,12 @@ import {
   calling,
   type Event,
   finish,
-  no,
   open,
   raise,
   resultOf,
   server,
   snapshot,
-  yes,
+  start,
 } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
 
@@ -22,33 +21,29 @@ failOnUnhandledRejections()
 // One id for several requests: an answer counts only for the request that was shown when it was given.
 
 test('an answer is not sent once its id belongs to the request of another call', async () => {
-  const { connection, resume } = server(
+  const { client, pending, calls, resume, approve, deny } = await start(
     (input) => [...call('c1', 1), finish(input, ['int-0', 'c1'])],
     () => ['cut'],
     (input) => [...call('c2', 2), finish(input, ['int-0', 'c2'])],
     () => ['cut'],
   )
-  const { client, pending, calls } = open({ connection })
-  await client.sendMessage('go')
-  await client.addToolApprovalResponse(yes('int-0'))
+  await approve('int-0')
   await client.sendMessage('something else')
   expect(pending()).toEqual([['int-0', 'c2', { n: 2 }]])
   expect(calls()[0]?.approval).toMatchObject({ delivery: 'settled', problem: 'approval-interrupted' })
-  await client.addToolApprovalResponse(no('int-0'))
+  await deny('int-0')
   await client.retry()
-  const denied = [['int-0', { approved: false }]]
-  expect(resume()).toEqual([[], [['int-0', { approved: true }]], [], denied, denied])
+  const denied = ['int-0 no']
+  expect(resume()).toEqual([[], ['int-0 yes'], [], denied, denied])
 })
 
 test('an answer is not sent once its id belongs to an interrupt that is no approval request', async () => {
-  const { connection, resume } = server(
+  const { client, resume, approve } = await start(
     (input) => [...call('c1', 1), finish(input, ['int-0', 'c1'])],
     () => ['cut'],
     (input) => [finish(input, ['int-0'])],
   )
-  const { client } = open({ connection })
-  await client.sendMessage('go')
-  await client.addToolApprovalResponse(yes('int-0'))
+  await approve('int-0')
   await client.sendMessage('something else')
   expect(client.getSnapshot().interrupts).toMatchObject([{ id: 'int-0', reason: 'input_required' }])
   await client.retry()
@@ -56,47 +51,41 @@ test('an answer is not sent once its id belongs to an interrupt that is no appro
 })
 
 test('a cancellation is not sent once its id belongs to a new request', async () => {
-  const { connection, resume } = server(
+  const { client, pending, resume, approve } = await start(
     (input) => [...call('c1', 1), finish(input, ['int-0', 'c1'])],
     () => [...call('c2', 2), ask('c2', 'int-0', 2), 'cut'],
   )
-  const { client, pending } = open({ connection })
-  await client.sendMessage('go')
   await client.regenerate()
   expect(pending()).toEqual([['int-0', 'c2', { n: 2 }]])
   await client.retry()
-  await client.addToolApprovalResponse(yes('int-0'))
-  expect(resume()).toEqual([[], [['int-0', 'cancelled']], [], [['int-0', { approved: true }]]])
+  await approve('int-0')
+  expect(resume()).toEqual([[], ['int-0 cancelled'], [], ['int-0 yes']])
 })
 
 test.each(['c2', 'c1'])(
   'a request with an id that was answered in the same turn is shown, also where the call (%s) repeats an id',
   async (second) => {
-    const { connection, resume } = server(
+    const { pending, resume, approve } = await start(
       (input) => [...call('c1', 1), finish(input, ['int-0', 'c1'])],
       (input) => [...call(second, 2), finish(input, ['int-0', second])],
     )
-    const { client, pending } = open({ connection })
-    await client.sendMessage('go')
-    expect(await client.addToolApprovalResponse(yes('int-0'))).toEqual({ status: 'sent' })
+    expect(await approve('int-0')).toEqual({ status: 'sent' })
     expect(pending()).toEqual([['int-0', second, { n: 2 }]])
-    await client.addToolApprovalResponse(yes('int-0'))
-    expect(resume()).toEqual([[], [['int-0', { approved: true }]], [['int-0', { approved: true }]]])
+    await approve('int-0')
+    expect(resume()).toEqual([[], ['int-0 yes'], ['int-0 yes']])
   },
 )
 
 test.each(['c2', 'c1'])(
   'a pending request is never replaced: if a later run uses its id for another call (%s), it is cancelled, the new one is shown but not answerable, and the turn goes on',
   async (second) => {
-    const { connection, resume } = server(
+    const { client, pending, calls, warnings, resume, approve } = await start(
       () => [...call('c1', 1), ask('c1', 'int-0', 1), 'cut'],
       (input) => [
         ...[...call(second, 2), ask(second, 'int-0', 2), ...call('c3', 3), ask('c3', 'int-1', 3)],
         finish(input, ['int-0', second], ['int-1', 'c3']),
       ],
     )
-    const { client, pending, calls, warnings } = open({ connection })
-    await client.sendMessage('go')
     await client.retry()
     expect(pending()).toEqual([
       ['int-0', second, { n: 2 }],
@@ -107,14 +96,9 @@ test.each(['c2', 'c1'])(
       { state: 'approval-requested', approval: { problem: 'approval-changed' } },
     ])
     expect(warnings).not.toEqual([])
-    expect(await client.addToolApprovalResponse(yes('int-0'))).toMatchObject({
-      status: 'closed',
-    })
-    await client.addToolApprovalResponse(yes('int-1'))
-    expect(resume().at(-1)).toEqual([
-      ['int-1', { approved: true }],
-      ['int-0', 'cancelled'],
-    ])
+    expect(await approve('int-0')).toMatchObject({ status: 'closed' })
+    await approve('int-1')
+    expect(resume().at(-1)).toEqual(['int-1 yes', 'int-0 cancelled'])
   },
 )
 
@@ -129,7 +113,7 @@ test.each(['during', 'after'])(
   'no yes goes out for a request id that means a call of the open run, also behind a snapshot with an older open call (yes %s the run)',
   async (when) => {
     const more: (() => void)[] = []
-    const { connection, resume } = server(
+    const { client, pending, resume, approve } = await start(
       () => [...call('c0', 1), ask('c0', 'int-0', 1), 'cut'],
       async function* (input) {
         const [user] = input.messages
@@ -143,22 +127,16 @@ test.each(['during', 'after'])(
         yield* [...call('c0', 2), finish(input, ['int-0', 'c0'])]
       },
     )
-    const { client, pending } = open({ connection })
-    await client.sendMessage('pay')
     const retried = client.retry()
     await vi.waitUntil(() => more.length > 0)
-    const approve = () => client.addToolApprovalResponse(yes('int-0'))
-    const early = when === 'during' ? approve() : undefined
+    const early = when === 'during' ? approve('int-0') : undefined
     more[0]?.()
     await retried
     if (early) await early
     else if (pending().some(([id, , input]) => id === 'int-0' && JSON.stringify(input) !== '{"n":2}'))
-      await approve()
+      await approve('int-0')
     await client.sendMessage('and?')
-    const sentYes = resume()
-      .flat()
-      .filter(([, payload]) => JSON.stringify(payload).includes('"approved":true'))
-    expect(sentYes).toEqual([])
+    expect(JSON.stringify(resume())).not.toContain('yes')
   },
 )
 
@@ -197,7 +175,7 @@ test('a request that may mean another call stays unanswerable after its run brok
     ...{ type: 'CUSTOM', name: 'approval-requested' },
     value: { toolCallId, approval: { id, options: ['deny', 'once'] } },
   })
-  const { connection, resume } = server(
+  const { client, resume, approve, deny } = await start(
     () => ['cut'],
     () => [
       told,
@@ -209,20 +187,16 @@ test('a request that may mean another call stays unanswerable after its run brok
       ...[...call('c0', 4, 'm3'), asked('c0', 'int-C'), finish(input, ['int-C', 'c0'])],
     ],
   )
-  const { client } = open({ connection })
   const problem = () =>
     client.getSnapshot().pendingApprovals.find(({ approval }) => approval.id === 'int-A')?.approval.problem
-  await client.sendMessage('pay')
   await client.retry()
   expect(problem()).toBe('approval-changed')
-  await client.addToolApprovalResponse(no('int-B'))
+  await deny('int-B')
   expect(problem()).toBe('approval-changed')
-  await client.addToolApprovalResponse(no('int-C'))
-  expect(await client.addToolApprovalResponse(yes('int-A'))).toMatchObject({
-    status: 'closed',
-  })
+  await deny('int-C')
+  expect(await approve('int-A')).toMatchObject({ status: 'closed' })
   await client.retry()
-  expect(resume().flat()).not.toContainEqual(['int-A', { approved: true }])
+  expect(resume().flat()).not.toContainEqual('int-A yes')
 })
 
 test.each(['queue', 'reject'] as const)(
@@ -243,24 +217,22 @@ test.each(['queue', 'reject'] as const)(
 )
 
 test('requests that may each mean one of two calls with one id cannot be answered, whichever is asked about first', async () => {
-  const { connection } = server((input): Event[] => [
+  const chat = await start((input): Event[] => [
     ...call('c', 1),
     ...call('c', 2),
     { type: 'CUSTOM', name: 'approval-requested', value: { toolCallId: 'c', approval: { id: 'a2' } } },
     finish(input, ['a1', 'c'], ['a2', 'c']),
   ])
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
   expect(chat.pending()).toHaveLength(2)
   for (const part of chat.client.getSnapshot().pendingApprovals) {
     expect(part.approval.problem).toBe('approval-changed')
     expect(approvalView(part)?.choices.every(({ disabled }) => disabled)).toBe(true)
   }
-  expect((await chat.client.addToolApprovalResponse(yes('a2'))).status).toBe('closed')
+  expect((await chat.approve('a2')).status).toBe('closed')
 })
 
 test('a request that can no longer be answered holds up no other answer of its turn', async () => {
-  const { connection, resume } = server(
+  const { client, resume, approve } = await start(
     () => [
       ...[...call('call_0', 1, 'm1'), ask('call_0', 'int-1', 1)],
       ...[...call('call_1', 2, 'm1'), ask('call_1', 'int-2', 2)],
@@ -268,17 +240,12 @@ test('a request that can no longer be answered holds up no other answer of its t
     ],
     (input) => [...call('call_5', 5), ask('call_5', 'int-5', 5), finish(input, ['int-5', 'call_5'])],
   )
-  const { client } = open({ connection })
-  await client.sendMessage('go')
   await client.retry()
-  expect(await client.addToolApprovalResponse(yes('int-1'))).toMatchObject({
+  expect(await approve('int-1')).toMatchObject({
     status: 'closed',
     reason: 'approval-changed',
   })
   const answers = ['int-2', 'int-5'].map((id) => client.addToolApprovalResponse({ id, approved: true }))
   expect(await Promise.all(answers)).toEqual([{ status: 'waiting' }, { status: 'sent' }])
-  expect(resume()[2]).toEqual([
-    ['int-2', { approved: true }],
-    ['int-5', { approved: true }],
-  ])
+  expect(resume()[2]).toEqual(['int-2 yes', 'int-5 yes'])
 })

@@ -1,6 +1,6 @@
 import { ask as askFor, gated, resolve, scriptedConnection, text } from '@countersign/testing'
 import { expect, test } from 'vitest'
-import { ask, call, finish, no, open, raise, resultOf, says, server, yes } from './foreign-server.js'
+import { ask, call, finish, no, raise, resultOf, says, start, startWith, yes } from './foreign-server.js'
 import { callOf, failOnUnhandledRejections, openClient } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -13,102 +13,78 @@ test.each([
 ])(
   'after retry(), a request under another id about a call that waits for approval is not lost: %s',
   async (_, interrupt, shown, deniable, status) => {
-    const { connection } = server(
+    const chat = await start(
       () => [...call('c1', 1), ask('c1', 'a0', 1), 'cut'],
       (input) => [raise(input, interrupt)],
     )
-    const chat = open({ connection })
-    await chat.client.sendMessage('go')
     await chat.client.retry()
     expect(chat.pending()).toEqual([['a0', 'c1', { n: 1 }], ...shown])
     expect(chat.interrupts()).toEqual(deniable)
-    expect(await chat.client.addToolApprovalResponse(yes('a0'))).toMatchObject({ status })
+    expect(await chat.approve('a0')).toMatchObject({ status })
   },
 )
 
 const schema = { type: 'object', properties: { approved: { type: 'boolean' } }, required: ['approved'] }
 
 test('of two interrupts about one call, one is its approval request and the other an interrupt; both answers go out together', async () => {
-  const { connection, resume } = server(
+  const chat = await startWith(
+    { checkResponse: () => undefined },
     (input) => [...call('c1', 1), raise(input, {}, { id: 'a2', message: 'Sure?', responseSchema: schema })],
     (input) => [finish(input)],
   )
-  const chat = open({ connection, checkResponse: () => undefined })
-  await chat.client.sendMessage('go')
   expect(chat.pending()).toEqual([['a1', 'c1', { n: 1 }]])
   expect(chat.client.getSnapshot().interrupts).toMatchObject([
     { id: 'a2', toolCallId: 'c1', message: 'Sure?' },
   ])
-  expect(await chat.client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'waiting' })
+  expect(await chat.approve('a1')).toEqual({ status: 'waiting' })
   expect(await chat.client.respondToInterrupt({ id: 'a2', payload: { approved: false } })).toEqual({
     status: 'sent',
   })
-  expect(resume()[1]).toEqual([
-    ['a1', { approved: true }],
-    ['a2', { approved: false }],
-  ])
+  expect(chat.resume()[1]).toEqual(['a1 yes', 'a2 no'])
 })
 
 test('a message cancels both of two interrupts about one call', async () => {
-  const { connection, resume } = server((input) => [...call('c1', 1), raise(input, {}, { id: 'a2' })])
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
+  const chat = await start((input) => [...call('c1', 1), raise(input, {}, { id: 'a2' })])
   await chat.client.sendMessage('no')
-  expect(resume()[1]).toEqual([
-    ['a1', 'cancelled'],
-    ['a2', 'cancelled'],
-  ])
+  expect(chat.resume()[1]).toEqual(['a1 cancelled', 'a2 cancelled'])
 })
 
 test('of two interrupts that say different arguments of one call, the second is shown with its own, and the answer cancels the first', async () => {
-  const { connection, resume } = server(
+  const chat = await start(
     (input) => [...call('c1', 1), raise(input, says(1), { id: 'a2', ...says(2) })],
     (input) => [finish(input)],
   )
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
   expect(chat.pending()).toEqual([
     ['a1', 'c1', { n: 1 }],
     ['a2', 'c1', { n: 2 }],
   ])
-  expect(await chat.client.addToolApprovalResponse(yes('a1'))).toMatchObject({ status: 'closed' })
-  expect(await chat.client.addToolApprovalResponse(yes('a2'))).toEqual({ status: 'sent' })
-  expect(resume()[1]).toEqual([
-    ['a2', { approved: true }],
-    ['a1', 'cancelled'],
-  ])
+  expect(await chat.approve('a1')).toMatchObject({ status: 'closed' })
+  expect(await chat.approve('a2')).toEqual({ status: 'sent' })
+  expect(chat.resume()[1]).toEqual(['a2 yes', 'a1 cancelled'])
 })
 
 test.each([
   ['with its arguments', says(1), [['a1', 'c1', { n: 1 }]], []],
   ['without them', {}, [], ['a1']],
 ])('an interrupt about a call that has ended is not lost: %s', async (_, interrupt, shown, deniable) => {
-  const { connection, resume } = server((input) => [
-    ...call('c1', 1),
-    resultOf('c1'),
-    raise(input, interrupt),
-  ])
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
+  const chat = await start((input) => [...call('c1', 1), resultOf('c1'), raise(input, interrupt)])
   expect(chat.pending()).toEqual(shown)
   expect(chat.interrupts()).toEqual(deniable)
   expect(chat.calls()[0]).toMatchObject({ state: 'complete', output: 'ok' })
   await chat.client.sendMessage('no')
-  expect(resume()[1]).toEqual([['a1', 'cancelled']])
+  expect(chat.resume()[1]).toEqual(['a1 cancelled'])
 })
 
 test('an interrupt about a call that has ended after its approval is not lost', async () => {
-  const { connection, resume } = server(
+  const chat = await start(
     (input) => [...call('c1', 1), ask('c1', 'a1', 1), finish(input, ['a1', 'c1'])],
     (input) => [resultOf('c1'), finish(input, ['a2', 'c1'])],
   )
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
-  await chat.client.addToolApprovalResponse(yes('a1'))
+  await chat.approve('a1')
   expect(chat.pending()).toEqual([])
   expect(chat.client.getSnapshot().interrupts).toMatchObject([{ id: 'a2', toolCallId: 'c1' }])
   await chat.client.sendMessage('no')
-  expect(resume()[2]).toEqual([['a2', 'cancelled']])
+  expect(chat.resume()[2]).toEqual(['a2 cancelled'])
 })
 
 test('a second request for a call whose first answer the server has is a request of its own', async () => {
@@ -127,9 +103,7 @@ test('a second request for a call whose first answer the server has is a request
   ])
   expect(callOf(client, 'c1').approval?.approved).toBeUndefined()
   // The first request is over, and an answer to it is none to the second.
-  expect(await client.addToolApprovalResponse(yes('a1'))).toEqual({
-    status: 'already-answered',
-  })
+  expect(await client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'already-answered' })
   expect(await client.addToolApprovalResponse(no('b1'))).toEqual({ status: 'sent' })
   expect(server.requests.at(-1)?.resume).toMatchObject([{ interruptId: 'b1', payload: { approved: false } }])
 })

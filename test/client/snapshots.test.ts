@@ -18,13 +18,13 @@ import {
   calling,
   type Event,
   finish,
-  no,
   open,
   raise,
   resultOf,
   says,
   server,
   snapshot,
+  start,
   yes,
 } from './foreign-server.js'
 import { callOf, failOnUnhandledRejections, openClient } from './open-chat.js'
@@ -80,7 +80,7 @@ test.each([
       ...(isBroken ? [() => [...call('call_0', 4), 'cut' as const]] : []),
       (input) => [...asked(7), snapshot(...write(input)), finish(input, ['int-7', 'call_0'])],
     )
-    const { client, pending, calls } = open({ connection })
+    const { client, pending, calls, approve } = open({ connection })
     for (let n = 0; n < done; n++) {
       await client.sendMessage('go')
       await client.addToolApprovalResponse({ id: `int-${n}`, approved: true })
@@ -88,8 +88,8 @@ test.each([
     await client.sendMessage('next')
     if (isBroken) await client.retry()
     expect(pending()).toEqual([['int-7', 'call_0', { n: 7 }]])
-    expect(await client.addToolApprovalResponse(yes('int-7'))).toEqual({ status: 'sent' })
-    expect(resume().at(-1)).toEqual([['int-7', { approved: true }]])
+    expect(await approve('int-7')).toEqual({ status: 'sent' })
+    expect(resume().at(-1)).toEqual(['int-7 yes'])
     const ended = calls().filter(({ state }) => state === 'complete')
     expect(ended.map(({ input, output }) => [input, output])).toEqual(
       Array.from({ length: done }, (_, n) => [{ n }, `done ${n}`]),
@@ -100,14 +100,12 @@ test.each([
 test.each([undefined, 'done'])(
   'if a snapshot has a call with other arguments in the place of an open request, that request can not be answered (result: %s)',
   async (content) => {
-    const { connection, requests } = server((input) => [
+    const { calls, warnings, requests, approve } = await start((input) => [
       ...call('c1', 1, 'm1'),
       ask('c1', 'int-1', 1),
       callSnapshot('m1', '{"n":2}', content),
       finish(input, ['int-1', 'c1']),
     ])
-    const { client, calls, warnings } = open({ connection })
-    await client.sendMessage('go')
     const shown = calls().find(({ approval }) => approval?.id === 'int-1')
     expect(shown).toMatchObject({
       input: { n: 1 },
@@ -116,7 +114,7 @@ test.each([undefined, 'done'])(
     })
     expect(calls().filter(({ approval }) => approval)).toHaveLength(1)
     expect(warnings.join()).toContain('changed after it was shown')
-    expect(await client.addToolApprovalResponse(yes('int-1'))).toEqual({
+    expect(await approve('int-1')).toEqual({
       status: 'closed',
       reason: 'approval-changed',
     })
@@ -132,23 +130,21 @@ test.each([
 ])(
   'a call stays the same if a snapshot has its arguments in another form, or not all of them yet (%s, %s)',
   async (id, text) => {
-    const { connection, resume } = server((input) => [
+    const { calls, pending, resume, approve } = await start((input) => [
       ...call('c1', 1, 'm1'),
       ask('c1', 'int-1', 1),
       callSnapshot(id, text),
       finish(input, ['int-1', 'c1']),
     ])
-    const { client, calls, pending } = open({ connection })
-    await client.sendMessage('go')
     expect(calls()).toHaveLength(1)
     expect(pending()).toEqual([['int-1', 'c1', { n: 1 }]])
-    await client.addToolApprovalResponse(yes('int-1'))
-    expect(resume().at(-1)).toEqual([['int-1', { approved: true }]])
+    await approve('int-1')
+    expect(resume().at(-1)).toEqual(['int-1 yes'])
   },
 )
 
 test('a call that runs as the user edited it is the same call in a snapshot with the edited arguments', async () => {
-  const { connection } = server(
+  const { client, calls } = await start(
     (input) => [
       ...call('c1', 1, 'm1'),
       {
@@ -160,15 +156,13 @@ test('a call that runs as the user edited it is the same call in a snapshot with
     ],
     (input) => [callSnapshot('m1', '{"n":3}', '"done"'), finish(input)],
   )
-  const { client, calls } = open({ connection })
-  await client.sendMessage('go')
   const answer = client.addToolApprovalResponse({ id: 'int-1', approved: true, input: { n: 3 } })
   expect(await answer).toEqual({ status: 'sent' })
   expect(calls()).toMatchObject([{ state: 'complete', output: 'done', approval: { delivery: 'settled' } }])
 })
 
 test('arguments that still stream go on after a snapshot with earlier calls of that id', async () => {
-  const { connection } = server(
+  const { client, pending, approve } = await start(
     (input) => [...asked(1), finish(input, ['int-1', 'call_0'])],
     (input) => [resultOf('call_0', 'done 1'), finish(input)],
     (input) => {
@@ -180,9 +174,7 @@ test('arguments that still stream go on after a snapshot with earlier calls of t
       ]
     },
   )
-  const { client, pending } = open({ connection })
-  await client.sendMessage('go')
-  await client.addToolApprovalResponse(yes('int-1'))
+  await approve('int-1')
   await client.sendMessage('next')
   expect(pending()).toEqual([['int-7', 'call_0', { n: 7 }]])
 })
@@ -190,7 +182,7 @@ test('arguments that still stream go on after a snapshot with earlier calls of t
 test.each([true, false])(
   'a call of the open run stays while a snapshot has only an earlier call with its id (request by event: %s)',
   async (byEvent) => {
-    const { connection } = server(
+    const { client, pending } = await start(
       () => [...call('c1', 1), 'cut'],
       (input) => [
         ...[...call('c1', 2), ...(byEvent ? [ask('c1', 'int-2', 2)] : [])],
@@ -198,8 +190,6 @@ test.each([true, false])(
         finish(input, ['int-2', 'c1']),
       ],
     )
-    const { client, pending } = open({ connection })
-    await client.sendMessage('go')
     await client.retry()
     expect(pending()).toEqual([['int-2', 'c1', { n: 2 }]])
   },
@@ -224,18 +214,18 @@ test('a result whose call an older snapshot has removed leaves no hole, and what
       yield* [...call('c2', 2, 'm2'), ...call('c3', 3, 'm2'), finish(input, ['a2', 'c2'], ['a3', 'c3'])]
     },
   )
-  const { client, pending } = open({ connection, persistence, notify: 'sync' })
+  const { client, pending, approve } = open({ connection, persistence, notify: 'sync' })
   client.subscribe(() => client.getSnapshot())
   await client.sendMessage('hello')
   await client.sendMessage('pay')
-  await client.addToolApprovalResponse(yes('a1'))
+  await approve('a1')
   const sent = client.sendMessage('and?')
   await vi.waitUntil(() => more.length > 0)
   client.getSnapshot()
   more[0]?.()
   await sent
   expect([...client.getSnapshot().messages].every((message) => message !== undefined)).toBe(true)
-  expect(await client.addToolApprovalResponse(yes('a2'))).toEqual({ status: 'waiting' })
+  expect(await approve('a2')).toEqual({ status: 'waiting' })
   await client.dispose()
   const second = open({ connection, persistence })
   await second.client.restore()
@@ -245,12 +235,10 @@ test('a result whose call an older snapshot has removed leaves no hole, and what
 })
 
 test('after retry(), a request is shown with the call of the broken run that the new run has in its snapshot', async () => {
-  const { connection } = server(
+  const chat = await start(
     () => [...call('c1', 1), 'cut'],
     (input) => [retold(input, 'm1', 1), raise(input, {})],
   )
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
   await chat.client.retry()
   expect(chat.pending()).toEqual([['a1', 'c1', { n: 1 }]])
 })
@@ -262,19 +250,17 @@ test.each([
 ])(
   'a pending request whose call a snapshot has with other arguments can not be answered: %s',
   async (_, id, interrupt) => {
-    const { connection, resume } = server((input) => [
+    const chat = await start((input) => [
       ...[...call('c1', 1), ask('c1', 'a1', 1), retold(input, id, 2)],
       raise(input, interrupt),
     ])
-    const chat = open({ connection })
-    await chat.client.sendMessage('go')
     const shown = chat.client.getSnapshot().pendingApprovals
     expect(shown).toMatchObject([{ approval: { id: 'a1', problem: 'approval-changed' } }])
     expect(chat.calls().map(({ input }) => input)).toContainEqual({ n: 2 })
-    expect(await chat.client.addToolApprovalResponse(yes('a1'))).toMatchObject({ status: 'closed' })
+    expect(await chat.approve('a1')).toMatchObject({ status: 'closed' })
     expect(chat.warnings).toContainEqual(expect.stringContaining('changed after it was shown'))
     await chat.client.sendMessage('no')
-    expect(resume()[1]).toEqual([['a1', 'cancelled']])
+    expect(chat.resume()[1]).toEqual(['a1 cancelled'])
   },
 )
 
@@ -289,13 +275,13 @@ test('a yes that waits for the end of its run is not sent if a snapshot has the 
   const chat = open({ connection })
   const sent = chat.client.sendMessage('go')
   await vi.waitUntil(() => chat.pending().length === 1)
-  void chat.client.addToolApprovalResponse(yes('a1'))
+  void chat.approve('a1')
   answer()
   await sent
   expect(chat.pending()).toEqual([['a1', 'c1', { n: 2 }]])
   expect(resume()).toEqual([[]])
-  expect(await chat.client.addToolApprovalResponse(no('a1'))).toEqual({ status: 'sent' })
-  expect(resume()[1]).toEqual([['a1', { approved: false }]])
+  expect(await chat.deny('a1')).toEqual({ status: 'sent' })
+  expect(resume()[1]).toEqual(['a1 no'])
 })
 
 test('a call that broke off inside its arguments can be approved once a snapshot brings the rest', async () => {

@@ -3,7 +3,7 @@ import { persistent } from '@countersign/client/persistence'
 import type { RunAgentInput, ThreadRecord } from '@countersign/core'
 import { gated, passMacrotasks, text } from '@countersign/testing'
 import { expect, test, vi } from 'vitest'
-import { ask, call, type Event, finish, no, open, server, yes } from './foreign-server.js'
+import { ask, call, type Event, finish, open, server, start } from './foreign-server.js'
 import { answersOf, failOnUnhandledRejections, openChat, wires } from './open-chat.js'
 import { frames, serve } from './raw-server.js'
 import { calls, openPage, startServer, stop, words } from './threads-server.js'
@@ -29,16 +29,13 @@ test.each([
   const { connection, resume } = asksTwo()
   const chat = open({ connection })
   await chat.client.sendMessage('go')
-  expect(await chat.client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'waiting' })
+  expect(await chat.approve('a1')).toEqual({ status: 'waiting' })
   chat.client.setMessages(change)
   expect(chat.pending().map(([id]) => id)).toEqual(['a1', 'a2'])
-  await chat.client.addToolApprovalResponse(no('a2'))
+  await chat.deny('a2')
   expect(resume()).toEqual([[]])
-  await chat.client.addToolApprovalResponse(no('a1'))
-  expect(resume()[1]).toEqual([
-    ['a2', { approved: false }],
-    ['a1', { approved: false }],
-  ])
+  await chat.deny('a1')
+  expect(resume()[1]).toEqual(['a2 no', 'a1 no'])
 })
 
 test.each([
@@ -61,7 +58,7 @@ test.each([
       },
     })
     await chat.client.sendMessage('go')
-    const answer = chat.client.addToolApprovalResponse(yes('a1'))
+    const answer = chat.approve('a1')
     await passMacrotasks(2)
     expect(sent).toHaveLength(2)
     chat.client.setMessages(change)
@@ -74,31 +71,27 @@ test.each([
 )
 
 test('clearError() gives up the answer of the failed request: retry() does not repeat it', async () => {
-  const { connection, resume } = server(
+  const chat = await start(
     (input) => [...call('c1', 1), ask('c1', 'a1', 1), finish(input, ['a1', 'c1'])],
     () => ['cut'],
   )
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
-  await chat.client.addToolApprovalResponse(yes('a1'))
+  await chat.approve('a1')
   expect(chat.calls()[0]?.approval?.delivery).toBe('unknown')
   chat.client.clearError()
   expect(chat.calls()[0]?.approval).toMatchObject({ delivery: 'settled', problem: 'approval-interrupted' })
   await chat.client.retry()
-  expect(resume().slice(2).flat()).toEqual([])
+  expect(chat.resume().slice(2).flat()).toEqual([])
 })
 
 test('clearError() gives up the response to an interrupt in the same way', async () => {
-  const { connection, resume } = server(
+  const chat = await start(
     (input) => [finish(input, ['i1'])],
     () => ['cut'],
   )
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
   await chat.client.respondToInterrupt({ id: 'i1', payload: 1 })
   chat.client.clearError()
   await chat.client.retry()
-  expect(resume()).toEqual([[], [['i1', 1]]])
+  expect(chat.resume()).toEqual([[], [['i1', 1]]])
 })
 
 test('an answer is taken back only once the storage no longer has it', async () => {
@@ -116,7 +109,7 @@ test('an answer is taken back only once the storage no longer has it', async () 
     })
   const chat = open({ connection, persistence: persistence() })
   await chat.client.sendMessage('go')
-  await chat.client.addToolApprovalResponse(yes('a1'))
+  await chat.approve('a1')
   await vi.waitFor(() => expect(JSON.stringify(stored)).toContain('"approved":true'))
   let end: (value?: unknown) => void = () => {}
   saving = new Promise((resolve) => {
@@ -150,7 +143,7 @@ test('an answer that could not be taken back in the storage is not reported as t
   const onError = vi.fn()
   const chat = open({ connection, persistence, onError })
   await chat.client.sendMessage('go')
-  await chat.client.addToolApprovalResponse(yes('a1'))
+  await chat.approve('a1')
   isFull = true
   expect(await chat.client.withdrawApprovalResponse('a1')).toBe(false)
   expect(onError).toHaveBeenCalledWith(expect.objectContaining({ code: 'persistence-unavailable' }))
@@ -177,13 +170,13 @@ test.each([
       if (how === 'hangs') await new Promise(() => {})
     },
   }
-  const { client, pending } = open({ connection: base })
+  const { client, pending, approve } = open({ connection: base })
   void client.sendMessage('pay')
   await vi.waitUntil(() => pending().length === 1)
-  const result = client.addToolApprovalResponse(yes('a1'))
+  const result = approve('a1')
   await passMacrotasks(2)
   const again = client.regenerate()
-  const late = client.addToolApprovalResponse(yes('a1'))
+  const late = approve('a1')
   expect(await again).toEqual({ status: 'sent' })
   expect([await result, await late]).toEqual([expected, { status: 'not-found' }])
   expect(resumes).toEqual([undefined, [{ interruptId: 'a1', status: 'cancelled' }]])
@@ -192,7 +185,7 @@ test.each([
 test('a cancellation stays one if its request is refused whole, and is sent with the next', async () => {
   const resume: unknown[] = []
   const { url } = await serve((response, run) => {
-    resume.push(run.resume?.map(({ interruptId, status }) => [interruptId, status]))
+    resume.push(run.resume?.map(({ interruptId, status }) => `${interruptId} ${status}`))
     const n = resume.length
     if (n === 2) return void response.writeHead(422).end('no')
     const { threadId, runId } = run
@@ -200,18 +193,13 @@ test('a cancellation stays one if its request is refused whole, and is sent with
     const rest = n > 3 ? [finish(run)] : asks
     response.end(frames([{ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }, ...rest]))
   })
-  const { client } = open({ connection: fetchServerSentEvents(url) })
+  const { client, approve } = open({ connection: fetchServerSentEvents(url) })
   await client.sendMessage('go')
   expect(await client.regenerate()).toMatchObject({ status: 'failed' })
   expect(client.getSnapshot().interrupts).toEqual([])
   await client.retry()
-  expect(await client.addToolApprovalResponse(yes('int-3'))).toEqual({ status: 'sent' })
-  expect(resume).toEqual([
-    undefined,
-    [['int-1', 'cancelled']],
-    [['int-1', 'cancelled']],
-    [['int-3', 'resolved']],
-  ])
+  expect(await approve('int-3')).toEqual({ status: 'sent' })
+  expect(resume).toEqual([undefined, ['int-1 cancelled'], ['int-1 cancelled'], ['int-3 resolved']])
 })
 
 test.each(wires)(
@@ -273,5 +261,5 @@ test('cancel: false cancels nothing', async () => {
   await client.sendMessage('go')
   const yes = { id: 'a1', approved: true, cancel: false }
   expect(await client.addToolApprovalResponse(yes)).toEqual({ status: 'sent' })
-  expect(resume()[1]).toEqual([['a1', { approved: true }]])
+  expect(resume()[1]).toEqual(['a1 yes'])
 })
