@@ -19,7 +19,7 @@ failOnUnhandledRejections()
 
 // Answers that were not the first: another page, or the server, has decided about the call before.
 
-test('a person who goes on with something else sees that the call has run, by a yes that was given on another page', async () => {
+test('a user who goes on with something else sees that the call has run, by an approval that was given on another page', async () => {
   let ran = 0
   const { connection } = payServer({ tools: [pay.server(() => `paid ${++ran}`)] })
   const one = new ChatClient({ connection })
@@ -35,7 +35,7 @@ test('a person who goes on with something else sees that the call has run, by a 
   expect(callOf(other, 'c1')).toMatchObject({ state: 'complete', output: 'paid 1' })
 })
 
-test('a page tool runs on the page whose yes was first, and on no other that says yes as well', async () => {
+test('a client tool runs on the page whose approval was first, and on no other that approves as well', async () => {
   const ran: string[] = []
   const { connection, loseReplies } = payServer({ tools: [pay.client(() => 'on the page')] })
   const open = (name: string, more = {}) =>
@@ -101,7 +101,7 @@ const expired = { content: 'late', outcome: 'cancelled', code: 'approval-expired
 
 test.each([
   [
-    'a no, where a yes was first',
+    'a denial, where an approval was first',
     false,
     'approve',
     ran,
@@ -109,17 +109,17 @@ test.each([
     { status: 'refused', code: 'approval-conflict' },
   ],
   [
-    'a yes, where a no was first',
+    'an approval, where a denial was first',
     true,
     'deny',
     denied,
     'denied',
     { status: 'refused', code: 'approval-conflict' },
   ],
-  ['a yes that came too late', true, 'expire', expired, 'cancelled', { status: 'expired' }],
-  ['a no that came too late', false, 'expire', expired, 'cancelled', { status: 'expired' }],
-  ['a yes that was the one', true, 'approve', ran, 'complete', { status: 'sent' }],
-  ['a no that was the one', false, 'deny', denied, 'denied', { status: 'sent' }],
+  ['an approval that came too late', true, 'expire', expired, 'cancelled', { status: 'expired' }],
+  ['a denial that came too late', false, 'expire', expired, 'cancelled', { status: 'expired' }],
+  ['an approval that was the one', true, 'approve', ran, 'complete', { status: 'sent' }],
+  ['a denial that was the one', false, 'deny', denied, 'denied', { status: 'sent' }],
 ] as const)(
   '%s: the call shows what the server did, and its giver is told so',
   async (_, approved, decision, { content, ...flags }, state, told) => {

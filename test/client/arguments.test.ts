@@ -66,7 +66,7 @@ test.each([
   expect(views(chat).whole).toMatchObject({ suspicious: false, edit: { status: 'offered' } })
 })
 
-test('an edit goes out as it was given, whatever a schema of the page writes into what it checks', async () => {
+test('an edit is sent as it was given, whatever a schema of the page writes into what it checks', async () => {
   const { connection, resume } = asking('{"to":"bob","amount":1}', { allowEdits: ['to'] })
   const input = z.custom<object>((value) => Object.assign(value as object, { amount: 100 }))
   const { client } = open({ connection, serverTools: [{ name: 'act', input }] })
@@ -150,7 +150,7 @@ test('arguments that TOOL_CALL_END replaces are the ones that are shown, and ask
 
 const statusOf = (client: ChatClient) => client.getSnapshot().status
 
-test('F54 a person hears that the edit does not fit, and answers the same request again', async () => {
+test('F54 a user hears that the edit does not fit, and answers the same request again', async () => {
   const asked = gated(1)
   const server = scriptedConnection([
     asked,

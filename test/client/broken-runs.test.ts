@@ -162,7 +162,7 @@ test('a call whose run broke before it was asked about runs once it is asked abo
   expect(ran).toEqual(['it'])
 })
 
-test('a page tool that nobody was asked about runs after its run broke, once the server leaves it to the page again', async () => {
+test('a client tool that nobody was asked about runs after its run broke, once the server leaves it to the page again', async () => {
   let ran = 0
   const { connection, cutOnce } = payServer({ tools: [payAtOnce.client(() => 'on the page')] })
   cutOnce({ before: 'RUN_FINISHED' })

@@ -126,7 +126,7 @@ describe.each([
     expect([client.getSnapshot().status, told]).toEqual(['ready', ['finish']])
   })
 
-  test('has nothing more to say when the person stops it after its last event', async () => {
+  test('has nothing more to say when the user stops it after its last event', async () => {
     const server = endless(200, contentType)
     const { client, told } = open(connect(url, { fetch: server.fetch }))
     void client.sendMessage('hi')

@@ -30,7 +30,7 @@ async function openAsked(...ids: [string, number][]) {
   return chat
 }
 
-test('while a page shows it, a request closes when its time has run out, and nothing is sent before the person acts', async () => {
+test('while a page shows it, a request closes when its time has run out, and nothing is sent before the user acts', async () => {
   const { client, person, server, settle } = await openAsked(['1', start + minute], ['2', start + 2 * minute])
   client.attach()
   vi.advanceTimersByTime(minute - 1)

@@ -45,7 +45,7 @@ function openChat(runs: readonly RunScript[], deliver: NonNullable<Connection['a
 const asked = (client: ChatClient, count = 1) =>
   until(client, ({ pendingApprovals }) => pendingApprovals.length === count)
 
-test('S2.35 an answer that was lost on its way goes out after a run that ends well', async () => {
+test('S2.35 an answer that was lost on its way is sent after a run that ends well', async () => {
   const chat = openChat(
     [
       [...gated(1), hold()],
@@ -146,7 +146,7 @@ test('an answer that was lost on its way, and whose client tool was handed out a
   expect(callOf(client, 'c1')).toMatchObject({ state: 'complete', output: 'ran' })
 })
 
-test('of parallel answers only the refused one goes out again', async () => {
+test('of parallel answers only the refused one is sent again', async () => {
   const chat = openChat(
     [
       [...gated(1), ...gated(2), hold(), result('c1')],
@@ -248,7 +248,7 @@ describe('an answer that is posted', () => {
     ['429', () => new Response('Slow down', { status: 429 })],
     ['503', () => new Response('Busy', { status: 503 })],
   ])(
-    'and replied with %s goes out after a run that ends well, unless it is taken before',
+    'and replied with %s is sent after a run that ends well, unless it is taken before',
     async (_, reply) => {
       const { client, person, server, told } = openPosted(reply)
       void person.sendMessage('go')
@@ -328,7 +328,7 @@ test('an answer that was given while a live run was broken off goes into it once
   expect(client.getSnapshot().status).toBe('ready')
 })
 
-test('an answer given between two attempts to reconnect goes out once the run is there again', async () => {
+test('an answer given between two attempts to reconnect is sent once the run is there again', async () => {
   const answers: unknown[] = []
   let attempts = 0
   let isThere = true

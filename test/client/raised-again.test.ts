@@ -147,7 +147,7 @@ test('an answer that is not sent yet stays when the end of its run names the req
   expect(statesOf(chat)).toEqual([['complete', true, 'settled']])
 })
 
-test('a request that is raised again is open after a reload, and its answer goes out once', async () => {
+test('a request that is raised again is open after a reload, and its answer is sent once', async () => {
   const { connection, resume } = server(
     (input) => [...call('c1', 1), finish(input, ['a1', 'c1'])],
     (input) => [finish(input, ['a1', 'c1'])],
@@ -264,7 +264,7 @@ test.each([
 const pending = ({ client }: Pick<ReturnType<typeof openPage>, 'client'>) =>
   client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)
 
-test('after a reload, a stored yes does not hide that the server asks anew about the call, and never goes out for it', async () => {
+test('after a reload, a stored approval does not hide that the server asks anew about the call, and is never sent for it', async () => {
   const ran: string[] = []
   let balance = 0
   const pay = tool({

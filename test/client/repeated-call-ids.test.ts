@@ -34,7 +34,7 @@ describe('F26 a provider that repeats ids of calls', () => {
   ]
 
   for (const wire of wires) {
-    test(`${wire}: in each round, and in the next turn, the person is asked and the answer goes out`, async () => {
+    test(`${wire}: in each round, and in the next turn, the user is asked and the answer is sent`, async () => {
       const { client, person, server } = await openChat(wire, [
         [...asks(1, undefined)],
         [result(id, 1), ...asks(2, undefined)],
@@ -57,7 +57,7 @@ describe('F26 a provider that repeats ids of calls', () => {
       expect(calls).toEqual([1, 2, 3].map((n) => [{ n }, 'complete', n]))
     })
 
-    test(`${wire}: whatever rounds and turns there are, each question is asked once and its answer goes out (seed ${seed})`, async () => {
+    test(`${wire}: whatever rounds and turns there are, each question is asked once and its answer is sent (seed ${seed})`, async () => {
       let questions = 0
       const where = fc.constantFrom(undefined, 'm1', 'own')
       const rounds = fc.array(

@@ -50,7 +50,7 @@ describe('a message whose id was used before', () => {
     expect(told).toEqual([])
   })
 
-  test('by what the person said is a message of its own, not lost', async () => {
+  test('by what the user said is a message of its own, not lost', async () => {
     const { client, told } = chat([say('m1', 'one'), say('m1', 'two')], [saying('m1', 'old')])
     await client.sendMessage('q1')
     await client.sendMessage('q2')

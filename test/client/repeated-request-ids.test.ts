@@ -110,7 +110,7 @@ const question =
   ]
 
 test.each(['during', 'after'])(
-  'no yes goes out for a request id that means a call of the open run, also behind a snapshot with an older open call (yes %s the run)',
+  'no approval is sent for a request id that means a call of the open run, also behind a snapshot with an older open call (answered %s the run)',
   async (when) => {
     const more: (() => void)[] = []
     const { client, pending, resume, approve } = await start(

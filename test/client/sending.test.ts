@@ -71,7 +71,7 @@ describe.each(wires)('%s', (wire) => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('S4.70 with queue the message is held until the requests are answered, and answers go out first', async () => {
+  test('S4.70 with queue the message is held until the requests are answered, and answers are sent first', async () => {
     const { client, person, server, settle } = await openChat(
       wire,
       [gated(1), [resolve(), text('Deleted.')], [text('And hello.')]],
@@ -112,7 +112,7 @@ describe.each(wires)('%s', (wire) => {
     expect(await person.addToolApprovalResponse(approve('a1'))).toEqual({ status: 'sent' })
   })
 
-  test('while a run is open messages are queued and go out one by one, in order', async () => {
+  test('while a run is open messages are queued and are sent one by one, in order', async () => {
     const { client, person, server } = await openChat(wire, [[hold(), text('1')], [text('2')], [text('3')]])
     const sent = ['a', 'b', 'c'].map((words) => person.sendMessage(words))
     expect(client.getSnapshot().queue.map(({ message }) => message.parts)).toEqual([
@@ -186,7 +186,7 @@ describe.each(wires)('%s', (wire) => {
     ])
   })
 
-  test('for a request that came after it was written a queued message waits until the person speaks again', async () => {
+  test('for a request that came after it was written a queued message waits until the user speaks again', async () => {
     const { client, person, server, settle } = await openChat(wire, [
       [hold(), ...gated(1)],
       [resolve(), text('As you like.')],
@@ -219,7 +219,7 @@ describe.each(wires)('%s', (wire) => {
     expect(saidBy(client)).toBe('Hello.')
   })
 
-  test('a cancellation that did not arrive goes out again with the next request', async () => {
+  test('a cancellation that did not arrive is sent again with the next request', async () => {
     const { person, server } = await openChat(wire, [gated(1), [cut()], [resolve(), text('Hello.')]])
     await person.sendMessage('go')
     expect(await person.sendMessage('never mind')).toMatchObject({ status: 'failed' })
@@ -289,7 +289,7 @@ describe.each(wires)('%s', (wire) => {
   })
 })
 
-describe('F32 what a person sends', () => {
+describe('F32 what a user sends', () => {
   const file = { type: 'file', media: 'image', source: { type: 'url', value: 'https://x.example/a.png' } }
   const careless: readonly [string, unknown][] = [
     ['null', null],

@@ -26,7 +26,7 @@ test.each([
 
 const schema = { type: 'object', properties: { approved: { type: 'boolean' } }, required: ['approved'] }
 
-test('of two interrupts about one call, one is its approval request and the other an interrupt; both answers go out together', async () => {
+test('of two interrupts about one call, one is its approval request and the other an interrupt; both answers are sent together', async () => {
   const chat = await startWith(
     { checkResponse: () => undefined },
     (input) => [...call('c1', 1), raise(input, {}, { id: 'a2', message: 'Sure?', responseSchema: schema })],

@@ -70,7 +70,7 @@ test.each([
   ['two complete calls, and one without a request', 2, true, stored],
   ['two complete calls, and one without a request, as another server writes them', 2, true, plain],
 ])(
-  'an older snapshot under other message ids (%s) swaps no calls: the answer goes out for the call that is shown',
+  'an older snapshot under other message ids (%s) swaps no calls: the answer is sent for the call that is shown',
   async (_, done, isBroken, write) => {
     const { connection, resume } = server(
       ...Array.from({ length: done }, (_, n) => [
@@ -264,7 +264,7 @@ test.each([
   },
 )
 
-test('a yes that waits for the end of its run is not sent if a snapshot has the call with other arguments, which are asked about anew', async () => {
+test('an approval that waits for the end of its run is not sent if a snapshot has the call with other arguments, which are asked about anew', async () => {
   let answer: () => void = () => {}
   const answered = new Promise<void>((resolve) => (answer = resolve))
   const { connection, resume } = server(async function* (input) {

@@ -32,7 +32,7 @@ test('a request that was stopped before it arrived runs nothing, and adds no rep
   expect(await post('r2')).toContain('Late.')
 })
 
-test('a message that a stop left in the queue goes out with retry()', async () => {
+test('a message that a stop left in the queue is sent with retry()', async () => {
   const server = scriptedConnection(
     [[started(), event({ type: 'CUSTOM', name: 'x', value: 1 })], [text('Hi.')]],
     {

@@ -25,7 +25,7 @@ describe('F25 the tools of a request', () => {
     return { tools: server.requests.map((request) => request.tools), warnings: onWarning.mock.calls.flat() }
   }
 
-  test('F25 a tool that only the page names goes out with the JSON Schema that its own schema gives', async () => {
+  test('F25 a tool that only the page names is sent with the JSON Schema that its own schema gives', async () => {
     const input = z.object({ city: z.string(), country: z.string().optional() })
     const tool = clientTool({ name: 'locate', description: 'Where', input, execute: () => 1 })
     const { tools, warnings } = await describeTools([tool])

@@ -152,7 +152,7 @@ test('an answer that could not be taken back in the storage is not reported as t
 test.each([
   ['that the server did not confirm', 'hangs', { status: 'closed', reason: 'cancelled' }],
   ['that the server has confirmed', 'confirmed', { status: 'sent' }],
-])('a yes into the open run %s, and that a regeneration withdraws: %s', async (_, how, expected) => {
+])('an approval into the open run %s, and that a regeneration withdraws: %s', async (_, how, expected) => {
   const resumes: unknown[] = []
   const base: Connection = {
     async *connect(input, { signal }) {
@@ -217,7 +217,7 @@ test.each(wires)(
 const pending = ({ client }: ReturnType<typeof openPage>) => client.getSnapshot().pendingApprovals
 
 test.each(['a new page', 'the same page'])(
-  'after a regeneration that did not reach the server, a yes to the request that is shown again runs it, and nothing is cancelled (%s)',
+  'after a regeneration that did not reach the server, an approval of the request that is shown again runs it, and nothing is cancelled (%s)',
   async (which) => {
     const replies = [calls('send', { to: 'ada' })]
     const server = startServer(() => replies.shift() ?? [words('Sent.'), stop])
