@@ -167,7 +167,7 @@ test('a changed recording does not replay: the first entry that differs is named
   await expect(replayRecording({ ...recording, entries })).rejects.toThrow(/another story from entry \d+ on/)
 })
 
-test('a recorder holds its last entries; what it exports then begins at an act, says what is cut, and replays', async () => {
+test('a recorder holds its last entries; what it exports then begins at an action, says what is cut, and replays', async () => {
   const server = scriptedConnection([], { otherwise: [text('One ', 'two ', 'three.')] })
   const client = new ChatClient({ connection: server })
   const recorder = record(client, { limit: 60 })

@@ -19,7 +19,7 @@ test('what a component does is recorded, although it acts on the client itself',
   ])
 })
 
-test('an act that is refused is recorded too', async () => {
+test('an action that is refused is recorded too', async () => {
   const { client, server, acts } = await open()
   watch(client, server.timeline)
   await client.addToolApprovalResponse({ id: 'unknown', approved: true })
