@@ -1,6 +1,6 @@
-import { ChatClient, type ChatClientOptions, stream } from '@countersign/client'
+import { ChatClient, type ChatClientOptions, type Connection, stream } from '@countersign/client'
 import type { AGUIEvent, RunAgentInput } from '@countersign/core'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 
 /** A server that is not ours: its runs are lists of events, and `cut` breaks the stream. */
 
@@ -58,6 +58,10 @@ export const calling = (id: string, toolCallId: string, text: string) => ({
   toolCalls: [{ id: toolCallId, type: 'function' as const, function: { name: 'act', arguments: text } }],
 })
 
+/** A run that makes the call c1 and asks about it; and one that ends with its result. */
+export const asks = (input: RunAgentInput) => [...call('c1', 1), finish(input, ['a1', 'c1'])]
+export const ends = (input: RunAgentInput) => [resultOf('c1'), finish(input)]
+
 export const yes = (id: string) => ({ id, approved: true })
 export const no = (id: string) => ({ id, approved: false })
 
@@ -112,4 +116,22 @@ export async function startWith(options: Options, ...runs: Run[]) {
   const chat = open({ connection, ...options })
   await chat.client.sendMessage('go')
   return { ...chat, requests, resume }
+}
+
+/** A chat whose run is open, and asks: `sent` is its first message. */
+export async function startOpen(connection: Connection, options: Options = {}) {
+  const chat = open({ connection, ...options })
+  const sent = chat.client.sendMessage('go')
+  await vi.waitUntil(() => chat.pending().length > 0)
+  return { ...chat, sent }
+}
+
+/** What holds a run back until it is called. */
+export function gate() {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  onTestFinished(() => open())
+  return { open: () => open(), opened }
 }

@@ -15,8 +15,8 @@ import {
   watch,
 } from '@countersign/testing'
 import { describe, expect, onTestFailed, onTestFinished, test, vi } from 'vitest'
-import { ask, call, open, resultOf } from './foreign-server.js'
-import { answersOf, callOf, failOnUnhandledRejections, saidBy, stateOf } from './open-chat.js'
+import { ask, call, gate, resultOf, server, startOpen } from './foreign-server.js'
+import { answersOf, callOf, failOnUnhandledRejections, openClient, saidBy, stateOf } from './open-chat.js'
 
 failOnUnhandledRejections()
 
@@ -292,32 +292,23 @@ describe('an answer that is posted', () => {
 
 test('an answer that was given while a live run was broken off goes into it once it is taken up again', async () => {
   const answered: string[] = []
-  let wake = () => {}
-  const woken = () =>
-    new Promise<void>((resolve) => {
-      wake = resolve
-    })
-  const run: { threadId: string; runId: string } = { threadId: '', runId: '' }
   const asking = (id: string) => [...call(id, 1), ask(id, `a-${id}`, 1)]
-  const connection: Connection = {
-    async *connect({ threadId, runId }) {
-      Object.assign(run, { threadId, runId })
-      yield [{ type: 'RUN_STARTED', ...run }, ...asking('c1'), ...asking('c2')]
-      throw new Error('the connection was cut')
+  const { connection } = server(() => [...asking('c1'), ...asking('c2'), 'cut'])
+  const client = openClient({
+    connection: {
+      ...connection,
+      async *rejoin({ threadId, runId }) {
+        for (const id of ['c1', 'c2']) {
+          await vi.waitUntil(() => answered.includes(`a-${id}`))
+          yield resultOf(id, 'paid')
+        }
+        yield { type: 'RUN_FINISHED', threadId, runId }
+      },
+      async answer({ resume }) {
+        answered.push(...resume.map(({ interruptId }) => interruptId))
+      },
     },
-    async *rejoin() {
-      for (const id of ['c1', 'c2']) {
-        while (!answered.includes(`a-${id}`)) await woken()
-        yield resultOf(id, 'paid')
-      }
-      yield { type: 'RUN_FINISHED', ...run }
-    },
-    async answer({ resume }) {
-      answered.push(...resume.map(({ interruptId }) => interruptId))
-      wake()
-    },
-  }
-  const client = new ChatClient({ connection })
+  })
   await client.sendMessage('go')
   expect(await client.addToolApprovalResponse(approve('a-c1'))).toEqual({ status: 'waiting' })
   const again = client.retry()
@@ -332,16 +323,16 @@ test('an answer given between two attempts to reconnect is sent once the run is 
   const answers: unknown[] = []
   let attempts = 0
   let isThere = true
-  const more: (() => void)[] = []
+  const { open: breakOff, opened } = gate()
   const runEnded = () => new CountersignError('run-error', 'The run is not open.', { code: 'run-ended' })
+  const { connection } = server(async function* () {
+    yield* [...call('c0', 1), ask('c0', 'int-A', 1)]
+    await opened
+    isThere = false
+    throw new CountersignError('connection-failed', 'cut')
+  })
   const base: Connection = {
-    async *connect({ threadId, runId }) {
-      yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }
-      yield* [...call('c0', 1), ask('c0', 'int-A', 1)]
-      await new Promise<void>((resolve) => void more.push(resolve))
-      isThere = false
-      throw new CountersignError('connection-failed', 'cut')
-    },
+    ...connection,
     async *rejoin({ threadId, runId }) {
       if (++attempts < 3) throw new CountersignError('connection-failed', 'not yet')
       isThere = true
@@ -355,10 +346,8 @@ test('an answer given between two attempts to reconnect is sent once the run is 
       answers.push(resume.map(({ interruptId }) => interruptId))
     },
   }
-  const { client, calls: shown } = open({ connection: reconnecting(base, { delay: 50 }) })
-  const sent = client.sendMessage('pay')
-  await vi.waitUntil(() => client.getSnapshot().pendingApprovals.length === 1)
-  more[0]?.()
+  const { client, calls: shown, sent } = await startOpen(reconnecting(base, { delay: 50 }))
+  breakOff()
   await vi.waitUntil(() => client.getSnapshot().status === 'reconnecting')
   const result = client.addToolApprovalResponse(approve('int-A'))
   expect(await sent).toEqual({ status: 'sent' })

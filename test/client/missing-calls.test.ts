@@ -15,6 +15,7 @@ import {
   says,
   server,
   start,
+  startOpen,
   startWith,
 } from './foreign-server.js'
 import { failOnUnhandledRejections } from './open-chat.js'
@@ -22,6 +23,11 @@ import { failOnUnhandledRejections } from './open-chat.js'
 failOnUnhandledRejections()
 
 // Requests whose call did not arrive, or not as a whole.
+
+/** A request that says nothing about its call. */
+const lone = (toolCallId: string, approval: object): Event => ({
+  ...{ type: 'CUSTOM', name: 'approval-requested', value: { toolCallId, approval } },
+})
 
 test('a request for a call that did not arrive is shown with the name and arguments that it carries', async () => {
   const { pending, calls, resume, approve } = await start((input) => [raise(input, says(1))])
@@ -59,33 +65,14 @@ test('a call that the page has with the same id from an earlier run is not taken
 
 test('an open run that asks about a call whose arguments were lost gets its answer', async () => {
   const answers: unknown[] = []
-  const base: Connection = {
-    async *connect({ threadId, runId }) {
-      yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }
-      const [start, , end] = call('c1', 1)
-      yield* [start]
-      const approval = { id: 'a1', options: ['deny', 'once'] }
-      yield {
-        type: 'CUSTOM',
-        name: 'approval-requested',
-        value: { toolCallId: 'c1', input: { n: 1 }, approval },
-      }
-      yield {
-        type: 'CUSTOM',
-        name: 'approval-requested',
-        value: { toolCallId: 'c2', approval: { id: 'a2' } },
-      }
-      await vi.waitUntil(() => answers.length === 2)
-      yield* [end]
-      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } }
-    },
-    async answer({ resume }) {
-      answers.push(resume)
-    },
-  }
-  const { client, pending, approve } = open({ connection: base })
-  const sent = client.sendMessage('pay')
-  await vi.waitUntil(() => pending().length === 1)
+  const [begin, , end] = call('c1', 1) as [Event, Event, Event]
+  const { connection } = server(async function* (input) {
+    yield* [begin, ask('c1', 'a1', 1), lone('c2', { id: 'a2' })]
+    await vi.waitUntil(() => answers.length === 2)
+    yield* [end, finish(input)]
+  })
+  const answer: Connection['answer'] = async ({ resume }) => void answers.push(resume)
+  const { client, pending, approve, sent } = await startOpen({ ...connection, answer })
   expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
   const results = [approve('a1'), client.respondToInterrupt({ id: 'a2', cancel: true })]
   expect(await sent).toEqual({ status: 'sent' })
@@ -95,13 +82,12 @@ test('an open run that asks about a call whose arguments were lost gets its answ
 })
 
 test('a request without its call that an open run raised stays open when that run breaks, or ends without naming it', async () => {
-  const lone: Event = {
-    ...{ type: 'CUSTOM', name: 'approval-requested' },
-    value: { toolCallId: 'c1', approval: { id: 'a1', token: 'T' } },
-  }
   for (const end of ['cut', 'finished']) {
-    const { client, requests } = await start((input) => [lone, end === 'cut' ? 'cut' : finish(input)])
-    expect(client.getSnapshot().interrupts.map(({ id }) => id)).toEqual(['a1'])
+    const { client, interrupts, requests } = await start((input) => [
+      lone('c1', { id: 'a1', token: 'T' }),
+      end === 'cut' ? 'cut' : finish(input),
+    ])
+    expect(interrupts()).toEqual(['a1'])
     expect(await client.respondToInterrupt({ id: 'a1', cancel: true })).toEqual({ status: 'sent' })
     expect(requests.at(-1)?.resume).toEqual([
       { interruptId: 'a1', status: 'cancelled', metadata: { countersign: { token: 'T' } } },
@@ -120,38 +106,29 @@ test.each([
     yield* events
     await new Promise(() => {})
   })
-  const { client } = open({ connection, persistence })
-  const asked = () => {
-    const { pendingApprovals, interrupts } = client.getSnapshot()
-    return pendingApprovals.length + interrupts.length
-  }
-  void client.sendMessage('pay')
-  await vi.waitUntil(() => asked() === 1)
+  const chat = open({ connection, persistence })
+  const asked = ({ pending, interrupts }: ReturnType<typeof open>) => pending().length + interrupts().length
+  void chat.client.sendMessage('pay')
+  await vi.waitUntil(() => asked(chat) === 1)
   await passMacrotasks(2)
   const texts = new Map(kept.texts)
-  client.stop()
+  chat.client.stop()
   const later = memoryPersistence()
   for (const [id, text] of texts) later.texts.set(id, text)
   const next = open({ connection, persistence: later })
   await next.client.restore()
-  const { pendingApprovals, interrupts } = next.client.getSnapshot()
-  expect(pendingApprovals.length + interrupts.length).toBe(1)
+  expect(asked(next)).toBe(1)
 })
 
 test.each([
-  [
-    'says its arguments is shown with those',
-    { toolName: 'act', input: { n: 2 } },
-    [['a1', 'c1', { n: 2 }]],
-    [],
-  ],
+  ['says its arguments is shown with those', says(2), [['a1', 'c1', { n: 2 }]], []],
   ['does not say them can only be denied', {}, [], ['a1']],
 ])(
   'a request for a call that was lost, whose id a broken run of an earlier turn used, and that %s',
-  async (_, countersign, shown, unseen) => {
+  async (_, interrupt, shown, unseen) => {
     const { client, pending, interrupts } = await start(
       () => [...call('c1', 1), 'cut'],
-      (input) => [raise(input, { metadata: { countersign } })],
+      (input) => [raise(input, interrupt)],
     )
     await client.sendMessage('no, delete 2')
     expect(pending()).toEqual(shown)

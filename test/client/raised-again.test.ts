@@ -7,14 +7,18 @@ import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
 import {
   ask,
+  asks,
   call,
+  ends,
   finish,
+  gate,
   open,
   raise,
   resultOf,
   says,
   server,
   start,
+  startOpen,
   startWith,
   yes,
 } from './foreign-server.js'
@@ -39,9 +43,9 @@ test.each([
     const onApprovalRequest = ({ approvalId }: { approvalId: string }) => void asked.push(approvalId)
     const chat = await startWith(
       { onApprovalRequest },
-      (input) => [...call('c1', 1), finish(input, ['a1', 'c1'])],
+      asks,
       (input) => [...events, finish(input, ['a1', 'c1'])],
-      (input) => [resultOf('c1'), finish(input)],
+      ends,
     )
     expect(await chat.client.addToolApprovalResponse({ ...yes('a1'), reason: 'go' })).toMatchObject({
       status: 'sent',
@@ -63,8 +67,7 @@ test('of two answers, the one that the server did not take is open again', async
     (input) => [resultOf('c1'), finish(input, ['a2', 'c2'])],
     (input) => [resultOf('c2'), finish(input)],
   )
-  const both = [chat.approve('a1'), chat.approve('a2')]
-  await Promise.all(both)
+  await Promise.all([chat.approve('a1'), chat.approve('a2')])
   expect(chat.pending()).toEqual([['a2', 'c2', { n: 2 }]])
   await chat.approve('a2')
   expect(chat.resume()).toEqual([[], ['a1 yes', 'a2 yes'], ['a2 yes']])
@@ -75,13 +78,8 @@ test('of two answers, the one that the server did not take is open again', async
 })
 
 test('a request that a message cancelled and that the server raises again is open again', async () => {
-  const asks = (input: Parameters<typeof finish>[0]) => [finish(input, ['a1', 'c1'])]
-  const chat = await start(
-    (input) => [...call('c1', 1), ...asks(input)],
-    asks,
-    asks,
-    (input) => [resultOf('c1'), finish(input)],
-  )
+  const asksAgain = (input: RunAgentInput) => [finish(input, ['a1', 'c1'])]
+  const chat = await start(asks, asksAgain, asksAgain, ends)
   for (const question of ['which account?', 'which bank?']) {
     await chat.client.sendMessage(question)
     expect(chat.pending()).toEqual([['a1', 'c1', { n: 1 }]])
@@ -92,10 +90,7 @@ test('a request that a message cancelled and that the server raises again is ope
 })
 
 test('a request that is raised again with other arguments can not be answered', async () => {
-  const chat = await start(
-    (input) => [...call('c1', 1), finish(input, ['a1', 'c1'])],
-    (input) => [raise(input, says(2))],
-  )
+  const chat = await start(asks, (input) => [raise(input, says(2))])
   await chat.approve('a1')
   expect(chat.calls()).toMatchObject([{ input: { n: 1 }, approval: { problem: 'approval-changed' } }])
   expect(await chat.approve('a1')).toMatchObject({ status: 'closed' })
@@ -105,21 +100,13 @@ test('a request that is raised again with other arguments can not be answered', 
 
 test('an answer that goes into the open run stays when that run repeats its request', async () => {
   const answers: unknown[] = []
-  const connection: Connection = {
-    async *connect(input) {
-      const { threadId, runId } = input
-      yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }
-      yield* [...call('c1', 1), ask('c1', 'a1', 1)]
-      await vi.waitUntil(() => answers.length === 1)
-      yield* [ask('c1', 'a1', 1), resultOf('c1'), finish(input)]
-    },
-    async answer({ resume }) {
-      answers.push(...resume)
-    },
-  }
-  const chat = open({ connection })
-  const sent = chat.client.sendMessage('pay')
-  await vi.waitUntil(() => chat.pending().length === 1)
+  const { connection } = server(async function* (input) {
+    yield* [...call('c1', 1), ask('c1', 'a1', 1)]
+    await vi.waitUntil(() => answers.length === 1)
+    yield* [ask('c1', 'a1', 1), resultOf('c1'), finish(input)]
+  })
+  const answer: Connection['answer'] = async ({ resume }) => void answers.push(...resume)
+  const { sent, ...chat } = await startOpen({ ...connection, answer })
   expect(await chat.approve('a1')).toEqual({ status: 'sent' })
   await sent
   expect(answers).toHaveLength(1)
@@ -127,42 +114,32 @@ test('an answer that goes into the open run stays when that run repeats its requ
 })
 
 test('an answer that is not sent yet stays when the end of its run names the request', async () => {
-  let answer: () => void = () => {}
-  const answered = new Promise<void>((resolve) => (answer = resolve))
-  const { connection, resume } = server(
-    async function* (input) {
-      yield* [...call('c1', 1), ask('c1', 'a1', 1)]
-      await answered
-      yield finish(input, ['a1', 'c1'])
-    },
-    (input) => [resultOf('c1'), finish(input)],
-  )
-  const chat = open({ connection })
-  const sent = chat.client.sendMessage('pay')
-  await vi.waitUntil(() => chat.pending().length === 1)
+  const { open: proceed, opened } = gate()
+  const { connection, resume } = server(async function* (input) {
+    yield* [...call('c1', 1), ask('c1', 'a1', 1)]
+    await opened
+    yield finish(input, ['a1', 'c1'])
+  }, ends)
+  const { sent, ...chat } = await startOpen(connection)
   const approval = chat.approve('a1')
-  answer()
+  proceed()
   await Promise.all([sent, approval])
   expect(resume()).toEqual([[], ['a1 yes']])
   expect(statesOf(chat)).toEqual([['complete', true, 'settled']])
 })
 
 test('a request that is raised again is open after a reload, and its answer is sent once', async () => {
-  const { connection, resume } = server(
-    (input) => [...call('c1', 1), finish(input, ['a1', 'c1'])],
-    (input) => [finish(input, ['a1', 'c1'])],
-    (input) => [resultOf('c1'), finish(input)],
-  )
+  const { connection, resume } = server(asks, (input) => [finish(input, ['a1', 'c1'])], ends)
   const storage = memoryPersistence()
   const options = { connection, persistence: persistent(storage) }
   const first = open(options)
   await first.client.sendMessage('pay')
-  await first.client.addToolApprovalResponse(yes('a1'))
+  await first.approve('a1')
   await first.client.dispose()
   const second = open(options)
   await second.client.restore()
   expect(second.pending()).toEqual([['a1', 'c1', { n: 1 }]])
-  await second.client.addToolApprovalResponse(yes('a1'))
+  await second.approve('a1')
   expect(resume()).toEqual([[], ['a1 yes'], ['a1 yes']])
 })
 

@@ -18,6 +18,7 @@ import {
   calling,
   type Event,
   finish,
+  gate,
   open,
   raise,
   resultOf,
@@ -25,6 +26,7 @@ import {
   server,
   snapshot,
   start,
+  startOpen,
   yes,
 } from './foreign-server.js'
 import { callOf, failOnUnhandledRejections, openClient } from './open-chat.js'
@@ -265,18 +267,15 @@ test.each([
 )
 
 test('an approval that waits for the end of its run is not sent if a snapshot has the call with other arguments, which are asked about anew', async () => {
-  let answer: () => void = () => {}
-  const answered = new Promise<void>((resolve) => (answer = resolve))
+  const { open: proceed, opened } = gate()
   const { connection, resume } = server(async function* (input) {
     yield* [...call('c1', 1), ask('c1', 'a1', 1)]
-    await answered
+    await opened
     yield* [retold(input, 'other', 2), raise(input, {})]
   })
-  const chat = open({ connection })
-  const sent = chat.client.sendMessage('go')
-  await vi.waitUntil(() => chat.pending().length === 1)
+  const { sent, ...chat } = await startOpen(connection)
   void chat.approve('a1')
-  answer()
+  proceed()
   await sent
   expect(chat.pending()).toEqual([['a1', 'c1', { n: 2 }]])
   expect(resume()).toEqual([[]])

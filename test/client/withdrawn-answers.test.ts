@@ -3,7 +3,7 @@ import { persistent } from '@countersign/client/persistence'
 import type { RunAgentInput, ThreadRecord } from '@countersign/core'
 import { gated, passMacrotasks, text } from '@countersign/testing'
 import { expect, test, vi } from 'vitest'
-import { ask, call, type Event, finish, open, server, start } from './foreign-server.js'
+import { ask, asks, call, type Event, finish, open, server, start, startOpen } from './foreign-server.js'
 import { answersOf, failOnUnhandledRejections, openChat, wires } from './open-chat.js'
 import { frames, serve } from './raw-server.js'
 import { calls, openPage, startServer, stop, words } from './threads-server.js'
@@ -45,18 +45,15 @@ test.each([
   'an answer on its way when setMessages() gave %s is closed, and nothing sends it again',
   async (_, change) => {
     const sent: unknown[] = []
-    const chat = open({
-      connection: {
-        async *connect(input, { signal }) {
-          sent.push(input.resume)
-          if (sent.length > 1)
-            await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-          const { threadId, runId } = input
-          yield [{ type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }]
-          yield [...call('c1', 1), ask('c1', 'a1', 1), finish(input, ['a1', 'c1'])]
-        },
-      },
-    })
+    const { connection } = server(asks, asks)
+    const connect: Connection['connect'] = async function* (input, options) {
+      sent.push(input.resume)
+      const { signal } = options
+      if (sent.length > 1)
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      yield* connection.connect(input, options)
+    }
+    const chat = open({ connection: { connect } })
     await chat.client.sendMessage('go')
     const answer = chat.approve('a1')
     await passMacrotasks(2)
@@ -154,25 +151,19 @@ test.each([
   ['that the server has confirmed', 'confirmed', { status: 'sent' }],
 ])('an approval into the open run %s, and that a regeneration withdraws: %s', async (_, how, expected) => {
   const resumes: unknown[] = []
+  const { connection } = server(() => [...call('c1', 1), ask('c1', 'a1', 1)])
   const base: Connection = {
-    async *connect(input, { signal }) {
-      const { threadId, runId, resume } = input
-      resumes.push(resume)
-      yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: '1.0' }
-      if (resumes.length === 1) {
-        yield* [...call('c1', 1), ask('c1', 'a1', 1)]
-        await new Promise((resolve) => signal.addEventListener('abort', resolve))
-        return
-      }
-      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } }
+    async *connect(input, options) {
+      resumes.push(input.resume)
+      yield* connection.connect(input, options)
+      if (resumes.length === 1)
+        await new Promise((resolve) => options.signal.addEventListener('abort', resolve))
     },
     async answer() {
       if (how === 'hangs') await new Promise(() => {})
     },
   }
-  const { client, pending, approve } = open({ connection: base })
-  void client.sendMessage('pay')
-  await vi.waitUntil(() => pending().length === 1)
+  const { client, approve } = await startOpen(base)
   const result = approve('a1')
   await passMacrotasks(2)
   const again = client.regenerate()
