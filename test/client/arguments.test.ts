@@ -1,29 +1,27 @@
-import { type AnswerResult, approvalView, type ChatClient } from '@countersign/client'
-import type { RunAgentInput } from '@countersign/core'
+import { type AnswerResult, approvalView } from '@countersign/client'
+import type { AnyClientTool } from '@countersign/core'
 import { ask as askFor, event, gated, resolve, scriptedConnection, text } from '@countersign/testing'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
-import { ask, call, type Event, finish, no, open, server, start, startWith, yes } from './foreign-server.js'
+import { ask, askBare, call, type Event, finish, type open, start, startWith, yes } from './foreign-server.js'
 import { callOf, failOnUnhandledRejections, openClient } from './open-chat.js'
 
 failOnUnhandledRejections()
 
 // Arguments as they are shown, and as they are edited in an answer.
 
-/** A server that asks about one call, whose arguments are this text. */
-function asking(text: string, approval: object = {}) {
-  return server((input: RunAgentInput): Event[] => [
+/** A chat that is asked about one call, whose arguments are this text; a schema of the page checks edits. */
+const asking = (text: string, approval: object = {}, input?: AnyClientTool['input']) =>
+  startWith({ ...(input && { serverTools: [{ name: 'act', input }] }) }, (run): Event[] => [
     { type: 'TOOL_CALL_START', toolCallId: 'c0', toolCallName: 'act' },
     { type: 'TOOL_CALL_ARGS', toolCallId: 'c0', delta: text },
     { type: 'TOOL_CALL_END', toolCallId: 'c0' },
-    {
-      type: 'CUSTOM',
-      name: 'approval-requested',
-      value: { toolCallId: 'c0', approval: { id: 'a1', options: ['deny', 'once'], ...approval } },
-    },
-    finish(input, ['a1', 'c0']),
+    askBare('c0', { id: 'a1', options: ['deny', 'once'], ...approval }),
+    finish(run, ['a1', 'c0']),
   ])
-}
+
+/** An answer that changes the arguments. */
+const edit = (input: unknown) => ({ id: 'a1', approved: true, input })
 
 /** What a page shows of the one call, as one text and in fields. */
 function views({ calls }: ReturnType<typeof open>) {
@@ -43,14 +41,13 @@ test.each([
 ])(
   'arguments that JavaScript reads otherwise are shown as they came, with a warning: %s, %s',
   async (text) => {
-    const { connection } = asking(text, { allowEdits: true })
-    const chat = open({ connection })
-    await chat.client.sendMessage('go')
+    const chat = await asking(text, { allowEdits: true })
     const { whole, shown } = views(chat)
     expect(shown).toEqual([text, text])
     expect(whole).toMatchObject({ suspicious: true, hidden: 0, edit: { status: 'none' } })
-    const edit = { id: 'a1', approved: true, input: { path: 'b' } }
-    expect(await chat.client.addToolApprovalResponse(edit)).toMatchObject({ status: 'refused' })
+    expect(await chat.client.addToolApprovalResponse(edit({ path: 'b' }))).toMatchObject({
+      status: 'refused',
+    })
   },
 )
 
@@ -60,53 +57,39 @@ test.each([
   '{"n":[1e21,-0,1.50]}',
   '',
 ])('arguments that JavaScript keeps are shown as before: %s', async (text) => {
-  const { connection } = asking(text, { allowEdits: true })
-  const chat = open({ connection })
-  await chat.client.sendMessage('go')
+  const chat = await asking(text, { allowEdits: true })
   expect(views(chat).whole).toMatchObject({ suspicious: false, edit: { status: 'offered' } })
 })
 
 test('an edit is sent as it was given, whatever a schema of the page writes into what it checks', async () => {
-  const { connection, resume } = asking('{"to":"bob","amount":1}', { allowEdits: ['to'] })
   const input = z.custom<object>((value) => Object.assign(value as object, { amount: 100 }))
-  const { client } = open({ connection, serverTools: [{ name: 'act', input }] })
-  await client.sendMessage('go')
+  const { client, resume } = await asking('{"to":"bob","amount":1}', { allowEdits: ['to'] }, input)
   const edited = { to: 'eve', amount: 1 }
-  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true, input: edited })).toEqual({
-    status: 'sent',
-  })
+  expect(await client.addToolApprovalResponse(edit(edited))).toEqual({ status: 'sent' })
   expect(JSON.stringify(resume())).not.toContain('100')
   expect(edited).toEqual({ to: 'eve', amount: 1 })
 })
 
 test('a request that was answered while a schema checked another answer is not answered twice', async () => {
-  const { connection, resume } = asking('{"to":"bob"}', { allowEdits: true })
   let inner: Promise<AnswerResult> | undefined
   const input = z.custom<object>(() => {
-    inner = client.addToolApprovalResponse(no('a1'))
+    inner = chat.deny('a1')
     return true
   })
-  const { client } = open({ connection, serverTools: [{ name: 'act', input }] })
-  await client.sendMessage('go')
-  const outer = client.addToolApprovalResponse({ id: 'a1', approved: true, input: { to: 'eve' } })
+  const chat = await asking('{"to":"bob"}', { allowEdits: true }, input)
+  const outer = chat.client.addToolApprovalResponse(edit({ to: 'eve' }))
   expect(await outer).toMatchObject({ status: 'already-answered' })
   expect(await inner).toEqual({ status: 'sent' })
-  expect(resume()[1]).toEqual(['a1 no'])
+  expect(chat.resume()[1]).toEqual(['a1 no'])
 })
 
 test('a schema of the page that checks asynchronously and rejects is reported, and the server decides', async () => {
   const reported = vi.fn()
   vi.stubGlobal('reportError', reported)
-  const { connection } = asking('{"to":"bob"}', { allowEdits: true })
   const validate = () => Promise.reject(new Error('no network'))
   const input = { '~standard': { version: 1, vendor: 'test', validate } } as const
-  const { client } = open({
-    connection,
-    serverTools: [{ name: 'act', input }],
-  })
-  await client.sendMessage('go')
-  const edit = { id: 'a1', approved: true, input: { to: 'eve' } }
-  expect(await client.addToolApprovalResponse(edit)).toEqual({ status: 'sent' })
+  const { client } = await asking('{"to":"bob"}', { allowEdits: true }, input)
+  expect(await client.addToolApprovalResponse(edit({ to: 'eve' }))).toEqual({ status: 'sent' })
   expect(reported).toHaveBeenCalledWith(new Error('no network'))
 })
 
@@ -119,16 +102,8 @@ test.each([
 ])('a schema of the page whose issues are malformed (%s) objects all the same', async (_, issues) => {
   const validate = () => ({ issues }) as never
   const input = { '~standard': { version: 1, vendor: 'test', validate } } as const
-  const { client, resume } = await startWith({ serverTools: [{ name: 'act', input }] }, (input) => [
-    ...call('c1', 1),
-    {
-      type: 'CUSTOM',
-      name: 'approval-requested',
-      value: { toolCallId: 'c1', approval: { id: 'a1', options: ['deny', 'once'], allowEdits: true } },
-    },
-    finish(input, ['a1', 'c1']),
-  ])
-  expect(await client.addToolApprovalResponse({ id: 'a1', approved: true, input: { n: 2 } })).toMatchObject({
+  const { client, resume } = await asking('{"n":1}', { allowEdits: true }, input)
+  expect(await client.addToolApprovalResponse(edit({ n: 2 }))).toMatchObject({
     status: 'refused',
     code: 'approval-edit-invalid',
     issues: [{}],
@@ -148,12 +123,9 @@ test('arguments that TOOL_CALL_END replaces are the ones that are shown, and ask
   expect(chat.calls()[0]?.metadata).toBeUndefined()
 })
 
-const statusOf = (client: ChatClient) => client.getSnapshot().status
-
 test('F54 a user hears that the edit does not fit, and answers the same request again', async () => {
-  const asked = gated(1)
   const server = scriptedConnection([
-    asked,
+    gated(1),
     [
       event({
         type: 'CUSTOM',
@@ -169,7 +141,7 @@ test('F54 a user hears that the edit does not fit, and answers the same request 
   const refused = await client.addToolApprovalResponse(yes('a1'))
   expect(refused).toEqual({ status: 'refused', code: 'approval-edit-invalid', reason: 'n: at most 5' })
   expect(client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)).toEqual(['a1'])
-  expect([statusOf(client), callOf(client, 'c1').error?.message]).toEqual([
+  expect([client.getSnapshot().status, callOf(client, 'c1').error?.message]).toEqual([
     'awaiting-approval',
     'n: at most 5',
   ])

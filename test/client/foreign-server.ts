@@ -12,10 +12,13 @@ export const call = (id: string, n: number, parentMessageId = `m${n}`): Event[] 
   { type: 'TOOL_CALL_ARGS', toolCallId: id, delta: JSON.stringify({ n }) },
   { type: 'TOOL_CALL_END', toolCallId: id },
 ]
-export const ask = (toolCallId: string, id: string, n: number): Event => ({
-  type: 'CUSTOM',
-  name: 'approval-requested',
-  value: { toolCallId, input: { n }, approval: { id, options: ['deny', 'once'] } },
+export const ask = (toolCallId: string, id: string, n: number, more = {}): Event => ({
+  ...{ type: 'CUSTOM', name: 'approval-requested' },
+  value: { toolCallId, input: { n }, approval: { id, options: ['deny', 'once'], ...more } },
+})
+/** A request that does not say the arguments of its call. */
+export const askBare = (toolCallId: string, approval: object): Event => ({
+  ...{ type: 'CUSTOM', name: 'approval-requested', value: { toolCallId, approval } },
 })
 export const finish = (
   { threadId, runId }: RunAgentInput,

@@ -6,6 +6,7 @@ import { expect, test, vi } from 'vitest'
 import { memoryPersistence } from './fake-browser.js'
 import {
   ask,
+  askBare,
   call,
   type Event,
   finish,
@@ -23,11 +24,6 @@ import { failOnUnhandledRejections } from './open-chat.js'
 failOnUnhandledRejections()
 
 // Requests whose call did not arrive, or not as a whole.
-
-/** A request that says nothing about its call. */
-const lone = (toolCallId: string, approval: object): Event => ({
-  ...{ type: 'CUSTOM', name: 'approval-requested', value: { toolCallId, approval } },
-})
 
 test('a request for a call that did not arrive is shown with the name and arguments that it carries', async () => {
   const { pending, calls, resume, approve } = await start((input) => [raise(input, says(1))])
@@ -67,7 +63,7 @@ test('an open run that asks about a call whose arguments were lost gets its answ
   const answers: unknown[] = []
   const [begin, , end] = call('c1', 1) as [Event, Event, Event]
   const { connection } = server(async function* (input) {
-    yield* [begin, ask('c1', 'a1', 1), lone('c2', { id: 'a2' })]
+    yield* [begin, ask('c1', 'a1', 1), askBare('c2', { id: 'a2' })]
     await vi.waitUntil(() => answers.length === 2)
     yield* [end, finish(input)]
   })
@@ -84,7 +80,7 @@ test('an open run that asks about a call whose arguments were lost gets its answ
 test('a request without its call that an open run raised stays open when that run breaks, or ends without naming it', async () => {
   for (const end of ['cut', 'finished']) {
     const { client, interrupts, requests } = await start((input) => [
-      lone('c1', { id: 'a1', token: 'T' }),
+      askBare('c1', { id: 'a1', token: 'T' }),
       end === 'cut' ? 'cut' : finish(input),
     ])
     expect(interrupts()).toEqual(['a1'])

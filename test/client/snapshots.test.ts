@@ -58,12 +58,7 @@ const stored = (input: RunAgentInput) =>
 const plain = (input: RunAgentInput) =>
   stored(input).map((message) => {
     if (message.role !== 'assistant' || message.toolCalls === undefined) return message
-    const toolCalls = message.toolCalls.map(({ id, type, function: called }) => ({
-      id,
-      type,
-      function: called,
-    }))
-    return { ...message, toolCalls }
+    return { ...message, toolCalls: message.toolCalls.map(({ metadata: _, ...call }) => call) }
   })
 
 test.each([
@@ -85,7 +80,7 @@ test.each([
     const { client, pending, calls, approve } = open({ connection })
     for (let n = 0; n < done; n++) {
       await client.sendMessage('go')
-      await client.addToolApprovalResponse({ id: `int-${n}`, approved: true })
+      await approve(`int-${n}`)
     }
     await client.sendMessage('next')
     if (isBroken) await client.retry()
@@ -116,10 +111,7 @@ test.each([undefined, 'done'])(
     })
     expect(calls().filter(({ approval }) => approval)).toHaveLength(1)
     expect(warnings.join()).toContain('changed after it was shown')
-    expect(await approve('int-1')).toEqual({
-      status: 'closed',
-      reason: 'approval-changed',
-    })
+    expect(await approve('int-1')).toEqual({ status: 'closed', reason: 'approval-changed' })
     expect(requests).toHaveLength(1)
   },
 )
@@ -149,11 +141,7 @@ test('a call that runs as the user edited it is the same call in a snapshot with
   const { client, calls } = await start(
     (input) => [
       ...call('c1', 1, 'm1'),
-      {
-        type: 'CUSTOM',
-        name: 'approval-requested',
-        value: { toolCallId: 'c1', approval: { id: 'int-1', options: ['deny', 'once'], allowEdits: true } },
-      },
+      ask('c1', 'int-1', 1, { allowEdits: true }),
       finish(input, ['int-1', 'c1']),
     ],
     (input) => [callSnapshot('m1', '{"n":3}', '"done"'), finish(input)],
@@ -199,8 +187,8 @@ test.each([true, false])(
 
 test('a result whose call an older snapshot has removed leaves no hole, and what comes later is stored', async () => {
   const persistence = memoryPersistence()
-  const more: (() => void)[] = []
-  const pause = () => new Promise<void>((resolve) => void more.push(resolve))
+  const { open: proceed, opened } = gate()
+  let isOpen = false
   const { connection } = server(
     (input) => [
       { type: 'TEXT_MESSAGE_START', messageId: 't1', role: 'assistant' },
@@ -211,7 +199,8 @@ test('a result whose call an older snapshot has removed leaves no hole, and what
     (input) => [...call('c1', 1, 'm1'), ...call('c0', 0, 'm1'), finish(input, ['a1', 'c1'], ['a0', 'c0'])],
     async function* (input) {
       yield snapshot(...input.messages.slice(0, 1))
-      await pause()
+      isOpen = true
+      await opened
       yield resultOf('c1', 'paid')
       yield* [...call('c2', 2, 'm2'), ...call('c3', 3, 'm2'), finish(input, ['a2', 'c2'], ['a3', 'c3'])]
     },
@@ -222,9 +211,9 @@ test('a result whose call an older snapshot has removed leaves no hole, and what
   await client.sendMessage('pay')
   await approve('a1')
   const sent = client.sendMessage('and?')
-  await vi.waitUntil(() => more.length > 0)
+  await vi.waitUntil(() => isOpen)
   client.getSnapshot()
-  more[0]?.()
+  proceed()
   await sent
   expect([...client.getSnapshot().messages].every((message) => message !== undefined)).toBe(true)
   expect(await approve('a2')).toEqual({ status: 'waiting' })

@@ -35,9 +35,7 @@ test('a request that was stopped before it arrived runs nothing, and adds no rep
 test('a message that a stop left in the queue is sent with retry()', async () => {
   const server = scriptedConnection(
     [[started(), event({ type: 'CUSTOM', name: 'x', value: 1 })], [text('Hi.')]],
-    {
-      otherwise: 'by hand',
-    },
+    { otherwise: 'by hand' },
   )
   const client = openClient({ connection: server, threadId: 't' })
   const first = client.sendMessage('one')

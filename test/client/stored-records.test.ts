@@ -114,16 +114,18 @@ describe('a stored record that is none', () => {
 })
 
 describe('F57 how often a conversation is saved', () => {
-  /** A storage of one's own, and a stream of `seconds` that grows ten times a second. */
-  async function stream(seconds: number, options?: Parameters<typeof persistent>[1]) {
+  /** A storage that keeps all that it was given, and time that stands still. */
+  function keeping() {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
     onTestFinished(() => void vi.useRealTimers())
     const saved: string[] = []
-    const storage = {
-      load: async () => undefined,
-      save: async (_: string, record: unknown) => void saved.push(JSON.stringify(record)),
-      remove: async () => {},
-    }
+    const save = async (_: string, record: unknown) => void saved.push(JSON.stringify(record))
+    return { saved, storage: { load: async () => undefined, save, remove: async () => {} } }
+  }
+
+  /** A storage of one's own, and a stream of `seconds` that grows ten times a second. */
+  async function stream(seconds: number, options?: Parameters<typeof persistent>[1]) {
+    const { saved, storage } = keeping()
     const server = scriptedConnection([byHand])
     const client = openClient({
       connection: server,
@@ -163,14 +165,7 @@ describe('F57 how often a conversation is saved', () => {
   })
 
   test('F57 an answer is saved at once', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const saved: string[] = []
-    const storage = {
-      load: async () => undefined,
-      save: async (_: string, record: unknown) => void saved.push(JSON.stringify(record)),
-      remove: async () => {},
-    }
+    const { saved, storage } = keeping()
     const server = scriptedConnection([gated(1), byHand])
     const client = openClient({ connection: server, threadId: 't', persistence: persistent(storage) })
     await client.sendMessage('go')
