@@ -29,7 +29,7 @@ test('the README shows a server, a client and a component', () => {
   expect(blocks.map(({ name }) => name)).toEqual(['server.js', 'chat.tsx', 'client.js'])
 })
 
-test('the server and the client of the README run as they are, and delete the draft once the person said yes', async () => {
+test('the server and the client of the README run as they are, and delete the draft once the user has approved', async () => {
   const { draft, url } = await startServer()
   expect(existsSync(draft)).toBe(true)
   const client = spawn(process.execPath, ['client.js'], {
@@ -45,7 +45,7 @@ test('the server and the client of the README run as they are, and delete the dr
   expect(existsSync(draft)).toBe(false)
 })
 
-test('the page of the README says what happened after a no, a yes, and each further click', async () => {
+test('the page of the README says what happened after a denial, an approval, and each further click', async () => {
   const { draft, url } = await startServer()
   const chat = new ChatClient({ connection: fetchServerSentEvents(url) })
   onTestFinished(() => chat.dispose())

@@ -90,7 +90,7 @@ for (const store of ['localStorage', 'IndexedDB'] as const satisfies StoreName[]
     await other.close()
   })
 
-  test(`where the browser blocks storage every act says so (${store})`, async () => {
+  test(`where the browser blocks storage every action says so (${store})`, async () => {
     const [frame] = await Promise.all([
       page.waitForEvent('framenavigated', (navigated) => navigated.url().endsWith('/blocked')),
       page.evaluate(() => {

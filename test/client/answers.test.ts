@@ -127,7 +127,7 @@ describe.each(wires)('%s', (wire) => {
     expect(answersOf(server)).toEqual([[], ['a1 yes', 'a2 yes']])
   })
 
-  test('S4.54 one approved and one denied go out in one request', async () => {
+  test('S4.54 one approved and one denied are sent in one request', async () => {
     const { client, person, server } = await openChat(wire, [
       [gated(1), gated(2)],
       [resolve(), text('Done.')],
@@ -295,7 +295,7 @@ describe.each(wires)('%s', (wire) => {
     ])
   })
 
-  test('answers that were not sent go out with the next request, whatever causes it', async () => {
+  test('answers that were not sent are sent with the next request, whatever causes it', async () => {
     const { person, server } = await openChat(wire, [
       gated(1),
       [cut()],
@@ -360,7 +360,7 @@ describe.each(wires)('%s', (wire) => {
     expect(callOf(client, 'c1').approval?.input).toEqual({ path: 'b.log' })
   })
 
-  test('edited arguments and scope go out with the answer, and only with a yes', async () => {
+  test('edited arguments and scope are sent with the answer, and only with an approval', async () => {
     const offer = { allowEdits: true, options: ['deny', 'once', 'session'] } as const
     const { client, person, server } = await openChat(wire, [
       [call('c1', 'delete_file', { path: '1.log' }), ask('a1', 'c1', offer), gated(2)],

@@ -122,7 +122,7 @@ async function settledBy(opened: Opened, retry: () => Promise<unknown>) {
 
 describe('an answer', () => {
   test.each(names(({ live }) => live))(
-    'that is given after its run broke goes out by itself, with a request of its own: %s',
+    'that is given after its run broke is sent by itself, with a request of its own: %s',
     async (name) => {
       const opened = await open(name)
       await asked(opened, name)
@@ -204,7 +204,7 @@ describe('an answer', () => {
   )
 
   test.each(names(({ rejoin }) => rejoin))(
-    'that was lost goes out with a request where its run has ended meanwhile: %s',
+    'that was lost is sent with a request where its run has ended meanwhile: %s',
     async (name) => {
       const opened = await open(name, { goOnFor: 0 })
       await asked(opened, name)
@@ -217,7 +217,7 @@ describe('an answer', () => {
   )
 
   test.each(names(({ rejoin }) => rejoin))(
-    'that was lost goes out with a request where its run is no longer known: %s',
+    'that was lost is sent with a request where its run is no longer known: %s',
     async (name) => {
       const opened = await open(name)
       await asked(opened, name)
@@ -264,7 +264,7 @@ describe('an answer', () => {
   )
 
   test.each(names(({ live }) => live))(
-    'that was on its way as the person stopped waits, and retry() sends it: %s',
+    'that was on its way as the user stopped waits, and retry() sends it: %s',
     async (name) => {
       const opened = await open(name)
       await asked(opened, name)
@@ -277,7 +277,7 @@ describe('an answer', () => {
   )
 })
 
-describe('a conversation in which the network breaks once, anywhere, and the person asks again', () => {
+describe('a conversation in which the network breaks once, anywhere, and the user asks again', () => {
   /** Drives it to its end. Gives how many bytes passed on each connection. */
   async function play(name: Name, cut?: { line: number; way: Way; bytes: number }) {
     // short: a run that nobody takes up again must leave room for the next

@@ -170,7 +170,7 @@ describe('what is shown of a question cannot be changed by the page that shows i
     })
   })
 
-  test('an answer that waits goes out as it was given', async () => {
+  test('an answer that waits is sent as it was given', async () => {
     const { client, connection } = open([[...asking, gated(2)].flat(), [resolve()]])
     await client.sendMessage('send it')
     const input = { to: 'bob@example.com', lines: [] }
@@ -455,7 +455,7 @@ describe('a snapshot that has one id twice', () => {
   })
 })
 
-test('what the person did is stored at once: a queued message, one taken back, a chat that was cleared', async () => {
+test('what the user did is stored at once: a queued message, one taken back, a chat that was cleared', async () => {
   const stored = memoryPersistence()
   const { client } = open([[textStart(), textDelta('Once'), hold()]], {
     persistence: persistent(stored),
@@ -559,7 +559,7 @@ describe('a reload in the middle of an answer', () => {
     expect(parts(client).at(-1)).toMatchObject({ text: 'It is done.' })
   })
 
-  test('is no error where the person is asked, or an answer goes out again: either goes on', async () => {
+  test('is no error where the user is asked, or an answer is sent again: either goes on', async () => {
     const asked = await leftWhen(
       [[call('c1', 'send', {}), ask('a1', 'c1'), hold()]],
       undefined,

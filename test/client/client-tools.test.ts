@@ -99,7 +99,7 @@ describe.each(wires)('%s', (wire) => {
     ])
   })
 
-  test('beside a gated call the client runs its own tool, and waits for the person before it goes on', async () => {
+  test('beside a gated call the client runs its own tool, and waits for the user before it goes on', async () => {
     const { ran, tools } = locateWith()
     const { client, person, server, settle } = await openChat(
       wire,
@@ -229,7 +229,7 @@ describe.each(wires)('%s', (wire) => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('a message sent while a tool runs waits for its output, which goes out first', async () => {
+  test('a message sent while a tool runs waits for its output, which is sent first', async () => {
     let finishTool = (_: string): void => {}
     const { tools } = locateWith(
       () =>

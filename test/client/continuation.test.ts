@@ -77,7 +77,7 @@ describe.each(wires)('%s', (wire) => {
     expect(flags(client)).toEqual(idle)
   })
 
-  test('S4.60 after a stream answers go out before the queue, and a message that fails does not hold up the next', async () => {
+  test('S4.60 after a stream answers are sent before the queue, and a message that fails does not hold up the next', async () => {
     const { client, person, server } = await openChat(wire, [
       [...gated(1), hold()],
       [resolve(), text('Deleted.')],
@@ -207,7 +207,7 @@ describe('a runaway server', () => {
     expect(onError).toHaveBeenCalledTimes(1)
   })
 
-  test('may go on when the person acts, and the output that was held goes out', async () => {
+  test('may go on when the user acts, and the output that was held is sent', async () => {
     const { client, person, server, settle } = await openChat('in-process', [asksAgain, [text('Hello.')]], {
       maxContinuations: 0,
       tools: [pingTool()],

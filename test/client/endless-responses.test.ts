@@ -1,7 +1,15 @@
-import { ChatClient, type Connection, fetchHttpStream, fetchServerSentEvents } from '@countersign/client'
+import {
+  ChatClient,
+  type Connection,
+  fetchHttpStream,
+  fetchServerSentEvents,
+  stream,
+} from '@countersign/client'
 import type { AGUIEvent } from '@countersign/core'
+import { compat, tanstack } from '@countersign/tanstack'
 import { passMacrotasks } from '@countersign/testing'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { call, finish, open as openChat, resultOf, server } from './foreign-server.js'
 import { failOnUnhandledRejections, saidBy } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -118,7 +126,7 @@ describe.each([
     expect([client.getSnapshot().status, told]).toEqual(['ready', ['finish']])
   })
 
-  test('has nothing more to say when the person stops it after its last event', async () => {
+  test('has nothing more to say when the user stops it after its last event', async () => {
     const server = endless(200, contentType)
     const { client, told } = open(connect(url, { fetch: server.fetch }))
     void client.sendMessage('hi')
@@ -165,4 +173,54 @@ test.each([
   expect(result).toMatchObject({ status: 'failed', error: { code: 'connection-failed' } })
   expect(client.getSnapshot().error?.message).toContain('(see `cause`)')
   expect(client.getSnapshot().error?.cause).toBeInstanceOf(TypeError)
+})
+
+test.each([
+  ['compat', compat()],
+  ['tanstack', tanstack()],
+])('over %s, a run whose stream stays open is over all the same', async (_, translation) => {
+  const connection = stream(async function* (input, { signal }) {
+    yield { type: 'RUN_STARTED', threadId: input.threadId, runId: input.runId }
+    yield* call('c1', 1)
+    yield finish(input, ['a1', 'c1'])
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  })
+  const { client, pending } = openChat({ connection, compat: translation })
+  const sent = client.sendMessage('x')
+  await vi.advanceTimersByTimeAsync(3000)
+  expect(client.getSnapshot().isLoading).toBe(false)
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(pending()).toEqual([['a1', 'c1', { n: 1 }]])
+})
+
+test('over tanstack, a tool of the server may take longer than any proxy', async () => {
+  const connection = stream(async function* (input) {
+    const { threadId, runId } = input
+    yield { type: 'RUN_STARTED', threadId, runId }
+    yield* call('c1', 1)
+    yield { type: 'RUN_FINISHED', threadId, runId, finishReason: 'tool_calls' }
+    await new Promise((resolve) => setTimeout(resolve, 60_000))
+    yield resultOf('c1')
+    yield finish(input)
+  })
+  const { client, calls } = openChat({ connection, compat: tanstack() })
+  const sent = client.sendMessage('x')
+  await vi.advanceTimersByTimeAsync(70_000)
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(calls()).toMatchObject([{ state: 'complete' }])
+})
+
+test('a second run that comes long after the first one in its stream is not lost in silence', async () => {
+  const later = new Promise((resolve) => setTimeout(resolve, 1300))
+  const { connection } = server(async function* (input) {
+    yield finish(input)
+    await later
+    yield { type: 'RUN_STARTED', threadId: input.threadId, runId: 'second' }
+    yield finish({ ...input, runId: 'second' })
+  })
+  const { client, warnings } = openChat({ connection })
+  const sent = client.sendMessage('x')
+  await vi.advanceTimersByTimeAsync(3000)
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(warnings).toEqual([expect.stringContaining('endless-response')])
 })

@@ -1,5 +1,6 @@
 import { ask, call, resolve, text } from '@countersign/testing'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { finish, open, raise, server, startWith, call as streamed, yes } from './foreign-server.js'
 import { answersOf, callOf, failOnUnhandledRejections, openChat, stateOf } from './open-chat.js'
 
 failOnUnhandledRejections()
@@ -29,7 +30,7 @@ async function openAsked(...ids: [string, number][]) {
   return chat
 }
 
-test('while a page shows it, a request closes when its time has run out, and nothing is sent before the person acts', async () => {
+test('while a page shows it, a request closes when its time has run out, and nothing is sent before the user acts', async () => {
   const { client, person, server, settle } = await openAsked(['1', start + minute], ['2', start + 2 * minute])
   client.attach()
   vi.advanceTimersByTime(minute - 1)
@@ -203,3 +204,79 @@ test('of two requests with the same time the one that is left when the other was
   vi.advanceTimersByTime(minute)
   expect([stateOf(client, 'c1'), stateOf(client, 'c2')]).toEqual(['approval-responded', 'cancelled'])
 })
+
+/** Two requests, of which the first expires, and a clock. */
+async function twoRequests(options: Partial<Parameters<typeof open>[0]> = {}) {
+  const clock = { now: 1000 }
+  const { client, resume, approve } = await startWith(
+    { now: () => clock.now, ...options },
+    (input) => [
+      ...streamed('c1', 1, 'm'),
+      ...streamed('c2', 2, 'm'),
+      raise(input, { expiresAt: new Date(2000).toISOString() }, { id: 'a2', toolCallId: 'c2' }),
+    ],
+    (input) => [finish(input)],
+  )
+  const answer = () => approve('a2')
+  return { client, clock, resume, answer }
+}
+
+const both = ['a2 yes', 'a1 cancelled']
+
+test.each([
+  ['retry()', (client) => client.retry()],
+  ['sendMessage()', (client) => client.sendMessage()],
+  ['a message', (client) => client.sendMessage('go')],
+] as [string, (client: ReturnType<typeof open>['client']) => Promise<unknown>][])(
+  'where no page watches the clock, %s sends the answers that waited for an expired request',
+  async (_, act) => {
+    const { client, clock, resume, answer } = await twoRequests({ onPendingMessage: 'reject' })
+    expect(await answer()).toEqual({ status: 'waiting' })
+    clock.now = 2000
+    await act(client)
+    expect(resume()).toEqual([[], both])
+  },
+)
+
+test('where no page watches the clock, an answer does not wait for an expired request', async () => {
+  const { clock, resume, answer } = await twoRequests()
+  clock.now = 2000
+  expect(await answer()).toEqual({ status: 'sent' })
+  expect(resume().at(-1)?.toSorted()).toEqual(both.toSorted())
+})
+
+test('an expired request closes nothing else while another one is open', async () => {
+  const { client, clock, resume } = await twoRequests()
+  clock.now = 2000
+  await client.retry()
+  expect(await client.addToolApprovalResponse(yes('a1'))).toEqual({ status: 'expired' })
+  expect(client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)).toEqual(['a2'])
+  expect(resume()).toEqual([[]])
+})
+
+/** A server that asks about one call until a time. */
+const askedUntil = (expiresAt: string) =>
+  server(
+    (input) => [...streamed('c1', 1), raise(input, { expiresAt })],
+    (input) => [finish(input)],
+  )
+
+test.each(['300', 'in 5 minutes', '5 min', '1', ''])(
+  'a time to answer that is no date (%j) closes no request',
+  async (expiresAt) => {
+    const { client, pending, approve } = open({ connection: askedUntil(expiresAt).connection })
+    onTestFinished(client.subscribe(() => {}))
+    await client.sendMessage('go')
+    expect(pending()).toHaveLength(1)
+    expect(await approve('a1')).toEqual({ status: 'sent' })
+  },
+)
+
+test.each(['2001-01-01', '2001-01-01T00:00:00Z', '2001-01-01T00:00:00+01:00'])(
+  'a request whose time was over at %s has expired',
+  async (expiresAt) => {
+    const { client, approve } = open({ connection: askedUntil(expiresAt).connection })
+    await client.sendMessage('go')
+    expect(await approve('a1')).toEqual({ status: 'expired' })
+  },
+)

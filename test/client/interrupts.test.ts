@@ -134,7 +134,7 @@ test('an interrupt that wants input for a tool call is no approval of that call'
   expect(stateOf(client, 'c1')).toBe('complete')
 })
 
-test('without checkResponse no answer to a schema goes out, and the refusal names the option and its entry; a no always does', async () => {
+test('without checkResponse no answer to a schema is sent, and the refusal names the option and its entry; a denial always is', async () => {
   const { client, person, server } = await openChat('in-process', [
     asks(question(), { id: 'q2', reason: 'input_required', message: 'Anything else?' }),
     [text('Ok.')],

@@ -34,7 +34,7 @@ test.each([
   ['server', (request: Request) => (request.method === 'GET' ? never() : undefined), undefined],
   ['storage', () => undefined, never],
 ])(
-  'P a message that could not be sent yet stays, and is sent once the conversation has loaded, where the %s took too long when the page was opened',
+  'a message that could not be sent yet stays, and is sent once the conversation has loaded, where the %s took too long when the page was opened',
   async (_, hold, load) => {
     const server = startServer()
     await openPage(server).client.sendMessage('before')
@@ -62,7 +62,7 @@ test.each([
   },
 )
 
-test('P what was queued on a client that no page shows any more is shown by the next one, which sends it', async () => {
+test('what was queued on a client that no page shows any more is shown by the next one, which sends it', async () => {
   const { opened } = gate()
   const server = startServer(async function* () {
     yield words('Well, ')
@@ -82,7 +82,7 @@ test('P what was queued on a client that no page shows any more is shown by the 
   expect(said(next)).toEqual(['one', 'two'])
 })
 
-test('P a page that was opened offline shows what this browser has kept once it is online, also where the server has no such conversation', async () => {
+test('a page that was opened offline shows what this browser has kept once it is online, also where the server has no such conversation', async () => {
   const server = startServer()
   const local = memoryPersistence()
   const before = openPage(server, { local })
@@ -104,7 +104,7 @@ test('P a page that was opened offline shows what this browser has kept once it 
   expect(page.client.getSnapshot()).toMatchObject({ status: 'ready', messages: [{}, {}] })
 })
 
-test('P what a tab that is closed has not sent is shown by another one, also where the server has no such conversation', async () => {
+test('what a tab that is closed has not sent is shown by another one, also where the server has no such conversation', async () => {
   const server = startServer()
   const local = memoryPersistence()
   const handle = (request: Request) => (request.method === 'POST' ? never() : server.handle(request))
@@ -121,7 +121,7 @@ test('P what a tab that is closed has not sent is shown by another one, also whe
   await vi.waitUntil(() => two.client.getSnapshot().messages.length === 2)
 })
 
-test('P what this browser has kept is shown also if the user says something while it is loaded', async () => {
+test('what this browser has kept is shown also if the user says something while it is loaded', async () => {
   const server = startServer()
   const local = memoryPersistence()
   const before = openPage(server, { local })
@@ -152,7 +152,7 @@ test('P what this browser has kept is shown also if the user says something whil
   expect(said(page).sort()).toEqual(['first', 'second'])
 })
 
-test('P what a closed tab has left is shown by a later look, also if the user says something during an earlier one', async () => {
+test('what a closed tab has left is shown by a later look, also if the user says something during an earlier one', async () => {
   const server = startServer()
   const local = memoryPersistence()
   await openPage(server, { local }).client.sendMessage('before')
@@ -184,7 +184,7 @@ test('P what a closed tab has left is shown by a later look, also if the user sa
   expect(said(two).sort()).toEqual(['before', 'mine', 'second'])
 })
 
-test('P a request that is stopped while it waits does not replace the version that its page has gone on with', async () => {
+test('a request that is stopped while it waits does not replace the version that its page has gone on with', async () => {
   const { open, opened } = gate()
   const server = startServer(async function* () {
     await opened
@@ -213,7 +213,7 @@ test('P a request that is stopped while it waits does not replace the version th
   expect((await send('after', 'two')).status).toBe(200)
 })
 
-test('P what was said on a client that no page shows any more is shown by the one that was shown in its place before it was kept', async () => {
+test('what was said on a client that no page shows any more is shown by the one that was shown in its place before it was kept', async () => {
   const server = startServer()
   const kept = memoryPersistence()
   const slow = gate()

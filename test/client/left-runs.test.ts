@@ -186,7 +186,7 @@ test('a reload in mid-reply rejoins the run that goes on: each call runs once, a
   expect(page.client.getSnapshot().error).toBeUndefined()
 })
 
-test('a reload while an approved call runs rejoins the run: the answer goes out once, and its result arrives', async () => {
+test('a reload while an approved call runs rejoins the run: the answer is sent once, and its result arrives', async () => {
   const server = serve(60_000, calls('slow', { x: 1 }), [words('done.'), ...calls('note', { x: 1 })])
   const before = openPage(server)
   await before.client.sendMessage('go')
@@ -273,7 +273,7 @@ test('a reload while a client tool was called: it runs once, in the page that ha
   expect(server.asked()).toBe(2)
 })
 
-test('an answer whose request has never arrived goes out once it is known that there is no such run', async () => {
+test('an answer whose request has never arrived is sent once it is known that there is no such run', async () => {
   const server = serve(60_000, calls('slow', { x: 1 }), [words('Done.'), stop])
   const before = openPage(server)
   await before.client.sendMessage('go')

@@ -1,4 +1,5 @@
 import { ChatClient, type Connection, CountersignError, clientTool, postAnswers } from '@countersign/client'
+import { reconnecting } from '@countersign/client/reconnect'
 import {
   custom,
   cut,
@@ -14,7 +15,8 @@ import {
   watch,
 } from '@countersign/testing'
 import { describe, expect, onTestFailed, onTestFinished, test, vi } from 'vitest'
-import { answersOf, callOf, failOnUnhandledRejections, saidBy, stateOf } from './open-chat.js'
+import { ask, call, gate, resultOf, server, startOpen } from './foreign-server.js'
+import { answersOf, callOf, failOnUnhandledRejections, openClient, saidBy, stateOf } from './open-chat.js'
 
 failOnUnhandledRejections()
 
@@ -43,7 +45,7 @@ function openChat(runs: readonly RunScript[], deliver: NonNullable<Connection['a
 const asked = (client: ChatClient, count = 1) =>
   until(client, ({ pendingApprovals }) => pendingApprovals.length === count)
 
-test('S2.35 an answer that was lost on its way goes out after a run that ends well', async () => {
+test('S2.35 an answer that was lost on its way is sent after a run that ends well', async () => {
   const chat = openChat(
     [
       [...gated(1), hold()],
@@ -144,7 +146,7 @@ test('an answer that was lost on its way, and whose client tool was handed out a
   expect(callOf(client, 'c1')).toMatchObject({ state: 'complete', output: 'ran' })
 })
 
-test('of parallel answers only the refused one goes out again', async () => {
+test('of parallel answers only the refused one is sent again', async () => {
   const chat = openChat(
     [
       [...gated(1), ...gated(2), hold(), result('c1')],
@@ -246,7 +248,7 @@ describe('an answer that is posted', () => {
     ['429', () => new Response('Slow down', { status: 429 })],
     ['503', () => new Response('Busy', { status: 503 })],
   ])(
-    'and replied with %s goes out after a run that ends well, unless it is taken before',
+    'and replied with %s is sent after a run that ends well, unless it is taken before',
     async (_, reply) => {
       const { client, person, server, told } = openPosted(reply)
       void person.sendMessage('go')
@@ -286,4 +288,69 @@ describe('an answer that is posted', () => {
     expect(await answered).toEqual({ status: 'sent' })
     expect([answersOf(server), told]).toEqual([[[]], []])
   })
+})
+
+test('an answer that was given while a live run was broken off goes into it once it is taken up again', async () => {
+  const answered: string[] = []
+  const asking = (id: string) => [...call(id, 1), ask(id, `a-${id}`, 1)]
+  const { connection } = server(() => [...asking('c1'), ...asking('c2'), 'cut'])
+  const client = openClient({
+    connection: {
+      ...connection,
+      async *rejoin({ threadId, runId }) {
+        for (const id of ['c1', 'c2']) {
+          await vi.waitUntil(() => answered.includes(`a-${id}`))
+          yield resultOf(id, 'paid')
+        }
+        yield { type: 'RUN_FINISHED', threadId, runId }
+      },
+      async answer({ resume }) {
+        answered.push(...resume.map(({ interruptId }) => interruptId))
+      },
+    },
+  })
+  await client.sendMessage('go')
+  expect(await client.addToolApprovalResponse(approve('a-c1'))).toEqual({ status: 'waiting' })
+  const again = client.retry()
+  await expect.poll(() => callOf(client, 'c1').state).toBe('complete')
+  expect(await client.addToolApprovalResponse(approve('a-c2'))).toEqual({ status: 'sent' })
+  await again
+  expect(answered).toEqual(['a-c1', 'a-c2'])
+  expect(client.getSnapshot().status).toBe('ready')
+})
+
+test('an answer given between two attempts to reconnect is sent once the run is there again', async () => {
+  const answers: unknown[] = []
+  let attempts = 0
+  let isThere = true
+  const { open: breakOff, opened } = gate()
+  const runEnded = () => new CountersignError('run-error', 'The run is not open.', { code: 'run-ended' })
+  const { connection } = server(async function* () {
+    yield* [...call('c0', 1), ask('c0', 'int-A', 1)]
+    await opened
+    isThere = false
+    throw new CountersignError('connection-failed', 'cut')
+  })
+  const base: Connection = {
+    ...connection,
+    async *rejoin({ threadId, runId }) {
+      if (++attempts < 3) throw new CountersignError('connection-failed', 'not yet')
+      isThere = true
+      yield { type: 'CUSTOM', name: 'x', value: 1 }
+      await vi.waitUntil(() => answers.length > 0)
+      yield resultOf('c0', 'paid')
+      yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' } }
+    },
+    async answer({ resume }) {
+      if (!isThere) throw runEnded()
+      answers.push(resume.map(({ interruptId }) => interruptId))
+    },
+  }
+  const { client, calls: shown, sent } = await startOpen(reconnecting(base, { delay: 50 }))
+  breakOff()
+  await vi.waitUntil(() => client.getSnapshot().status === 'reconnecting')
+  const result = client.addToolApprovalResponse(approve('int-A'))
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(await result).toEqual({ status: 'sent' })
+  expect([answers, shown()[0]?.state]).toEqual([[['int-A']], 'complete'])
 })

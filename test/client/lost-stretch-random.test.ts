@@ -422,7 +422,7 @@ function asks(event: AGUIEvent, id: string): boolean {
   return event.type === 'CUSTOM' && isRecord(event.value) && JSON.stringify(event.value).includes(`"${id}"`)
 }
 
-test(`K whatever stretch of a stream is lost, a request that arrives is shown, or an error says what is wrong (seed ${seed})`, async () => {
+test(`whatever stretch of a stream is lost, a request that arrives is shown, or an error says what is wrong (seed ${seed})`, async () => {
   const tally: Tally = { shown: 0, asInterrupt: 0, coded: 0, answered: 0, denied: 0, unused: 0 }
   await fc.assert(
     fc.asyncProperty(plans, (plan) => play(plan, tally)),

@@ -276,7 +276,7 @@ test.each(Object.entries(provoked))(
   },
 )
 
-test('signed out when answering: the answer is kept, and goes out with retry', async () => {
+test('signed out when answering: the answer is kept, and is sent with retry', async () => {
   const world = await new World().open()
   const client = await asked(world)
   world.status = 401

@@ -6,7 +6,7 @@ import { approve, asked, call, calls, finish, free, gate, late, start } from './
 
 // Several pages of one conversation that the server keeps: a client tool runs in one of them, once, and only when it is approved.
 
-test('P an approved client tool is handed to one page, also where another one has approved it and follows the run', async () => {
+test('an approved client tool is handed to one page, also where another one has approved it and follows the run', async () => {
   const { open, opened } = gate()
   const reply = () => [calls('sign', 'a'), calls('send', 'b'), finish]
   const { ran, page } = start(opened, reply, () => [words('Done.'), stop])
@@ -24,7 +24,7 @@ test('P an approved client tool is handed to one page, also where another one ha
   expect(ran).toEqual(['a in one'])
 })
 
-test('P retry() on a page that does not follow the open run starts none of its client tools: the server may still ask about them', async () => {
+test('retry() on a page that does not follow the open run starts none of its client tools: the server may still ask about them', async () => {
   const { open, opened } = gate()
   const { server, ran, page } = start(Promise.resolve(), async function* () {
     yield calls('sign', 'a')
@@ -49,7 +49,7 @@ test('P retry() on a page that does not follow the open run starts none of its c
   expect(ran).toEqual(['a in two'])
 })
 
-test('P a client tool whose result waits for another request is not run again by retry() in another tab, which sends that result', async () => {
+test('a client tool whose result waits for another request is not run again by retry() in another tab, which sends that result', async () => {
   const reply = () => [calls('free', 'a'), calls('send', 'b'), finish]
   const { ran, page } = start(Promise.resolve(), reply, () => [words('Done.'), stop])
   const local = memoryPersistence()
@@ -63,7 +63,7 @@ test('P a client tool whose result waits for another request is not run again by
   expect([ran, call(two, 'a')?.state]).toEqual([['a in one'], 'complete'])
 })
 
-test('P a client tool that had started in a tab that is gone is not repeated by retry() in another one', async () => {
+test('a client tool that had started in a tab that is gone is not repeated by retry() in another one', async () => {
   const { ran, page } = start(gate().opened, () => [calls('free', 'a'), finish])
   const local = memoryPersistence()
   const [one, two] = [page('one', local), page('two', local)]
@@ -75,7 +75,7 @@ test('P a client tool that had started in a tab that is gone is not repeated by 
   expect([ran, call(two, 'a')?.error?.code]).toEqual([['a in one'], 'interrupted'])
 })
 
-test('P without the conversation of the server, retry() starts no client tool, and says so', async () => {
+test('without the conversation of the server, retry() starts no client tool, and says so', async () => {
   const { ran, page } = start(Promise.resolve(), () => [calls('free', 'a'), finish])
   const [one, two] = [page('one'), page('two')]
   await two.client.restore()
@@ -91,7 +91,7 @@ test('P without the conversation of the server, retry() starts no client tool, a
   expect(ran).toEqual(['a in two'])
 })
 
-test('P a client tool of the reply to an approval runs on the page whose approval came first, not on one whose approval came late', async () => {
+test('a client tool of the reply to an approval runs on the page whose approval came first, not on one whose approval came late', async () => {
   const { open, opened } = gate()
   const { ran, page } = start(
     opened,
@@ -113,7 +113,7 @@ test('P a client tool of the reply to an approval runs on the page whose approva
   expect(ran).toEqual(['b in one'])
 })
 
-test('P a tab that has a message queued does not take an answer that another tab has under way: its client tool runs once', async () => {
+test('a tab that has a message queued does not take an answer that another tab has under way: its client tool runs once', async () => {
   const { open, opened } = gate()
   const { ran, page } = start(
     opened,
@@ -137,7 +137,7 @@ test('P a tab that has a message queued does not take an answer that another tab
   expect(ran).toEqual(['a in two'])
 })
 
-test('P a page that finds the run it was to follow ended shows its reply, whatever its user does meanwhile', async () => {
+test('a page that finds the run it was to follow ended shows its reply, whatever its user does meanwhile', async () => {
   const { open, opened } = gate()
   const { server, page } = start(Promise.resolve(), async function* () {
     yield words('Hm.')
@@ -164,7 +164,7 @@ test('P a page that finds the run it was to follow ended shows its reply, whatev
   await vi.waitUntil(() => call(two, 'a') !== undefined)
 })
 
-test('P a client tool that was closed as interrupted while it ran, because another page approved it too, is shown as it is stored on both', async () => {
+test('a client tool that was closed as interrupted while it ran, because another page approved it too, is shown as it is stored on both', async () => {
   const { open, opened } = gate()
   const { ran, page } = start(
     opened,
@@ -185,7 +185,7 @@ test('P a client tool that was closed as interrupted while it ran, because anoth
   expect([ran, call(two, 'a')?.state]).toEqual([['a in one'], 'error'])
 })
 
-test('P a client tool that runs in another tab of the browser is not run again by retry() of a message that could not be sent, which learns of it', async () => {
+test('a client tool that runs in another tab of the browser is not run again by retry() of a message that could not be sent, which learns of it', async () => {
   const { open, opened } = gate()
   const { ran, page } = start(
     opened,
@@ -211,7 +211,7 @@ test('P a client tool that runs in another tab of the browser is not run again b
   expect(ran).toEqual(['a in two'])
 })
 
-test('P a client tool whose call retry() learns of is run by it, where no other page works', async () => {
+test('a client tool whose call retry() learns of is run by it, where no other page works', async () => {
   const { ran, page } = start(
     Promise.resolve(),
     () => [calls('free', 'a'), finish],
@@ -235,7 +235,7 @@ test('P a client tool whose call retry() learns of is run by it, where no other 
   expect([ran, one.errors]).toEqual([['a in one'], ['connection-failed']])
 })
 
-test('P a client tool of a run whose stream was lost runs once, also where another tab has begun it when retry() takes the run up again', async () => {
+test('a client tool of a run whose stream was lost runs once, also where another tab has begun it when retry() takes the run up again', async () => {
   const [reply, tool] = [gate(), gate()]
   const { ran, page } = start(
     tool.opened,
@@ -264,7 +264,7 @@ test('P a client tool of a run whose stream was lost runs once, also where anoth
   expect(ran).toEqual(['a in two'])
 })
 
-test('P a client tool of a run whose stream was lost runs at its end, once retry() has taken the run up again', async () => {
+test('a client tool of a run whose stream was lost runs at its end, once retry() has taken the run up again', async () => {
   const { open, opened } = gate()
   const { ran, page } = start(
     Promise.resolve(),
@@ -290,7 +290,7 @@ test('P a client tool of a run whose stream was lost runs at its end, once retry
   expect([[...ran].sort(), one.errors]).toEqual([['a in one', 'b in one'], ['connection-failed']])
 })
 
-test('P retry() while a client tool runs leaves it alone, and starts no other', async () => {
+test('retry() while a client tool runs leaves it alone, and starts no other', async () => {
   const { open, opened } = gate()
   const { ran, page } = start(
     opened,
@@ -310,7 +310,7 @@ test('P retry() while a client tool runs leaves it alone, and starts no other', 
   expect([ran, one.errors]).toEqual([['a in one', 'b in one'], []])
 })
 
-test('P clearError() starts no client tool of a run whose process has died, not even while retry() loads the conversation', async () => {
+test('clearError() starts no client tool of a run whose process has died, not even while retry() loads the conversation', async () => {
   const { opened } = gate()
   const { server, ran, page } = start(Promise.resolve(), async function* () {
     yield words('Hm.')
@@ -339,7 +339,7 @@ test('P clearError() starts no client tool of a run whose process has died, not 
   expect([ran, two.errors]).toEqual([[], ['persistence-unavailable']])
 })
 
-test('P stop() while retry() finds out whether it may start client tools leaves them as they are', async () => {
+test('stop() while retry() finds out whether it may start client tools leaves them as they are', async () => {
   const { server, ran, page } = start(Promise.resolve(), () => [calls('free', 'a'), finish])
   const one = page('one')
   one.client.setOptions({ tools: [] })
@@ -356,7 +356,7 @@ test('P stop() while retry() finds out whether it may start client tools leaves 
   expect(ran).toEqual([])
 })
 
-test('P a client tool that another tab begins and ends while retry() loads the conversation runs once', async () => {
+test('a client tool that another tab begins and ends while retry() loads the conversation runs once', async () => {
   const { server, ran, page } = start(
     Promise.resolve(),
     () => [calls('free', 'a'), finish],
@@ -383,7 +383,7 @@ test('P a client tool that another tab begins and ends while retry() loads the c
   expect([ran, one.errors]).toEqual([['a in two'], ['thread-busy']])
 })
 
-test('P a client tool of a run that ends while another tab is opened runs once', async () => {
+test('a client tool of a run that ends while another tab is opened runs once', async () => {
   const { open, opened } = gate()
   const { server, ran, page } = start(
     Promise.resolve(),
@@ -413,7 +413,7 @@ test('P a client tool of a run that ends while another tab is opened runs once',
   expect(ran).toEqual(['a in one'])
 })
 
-test('P a tab whose server never answers does not keep another one from starting client tools', async () => {
+test('a tab whose server never answers does not keep another one from starting client tools', async () => {
   const { ran, page } = start(
     Promise.resolve(),
     () => [calls('free', 'a'), finish],
@@ -434,7 +434,7 @@ test('P a tab whose server never answers does not keep another one from starting
   expect(ran).toEqual(['a in one'])
 })
 
-test('P a tab does not take its own lock, which it has just released, for that of another tab', async () => {
+test('a tab does not take its own lock, which it has just released, for that of another tab', async () => {
   FakeLocks.lingers = 20
   onTestFinished(() => {
     FakeLocks.lingers = 0

@@ -77,6 +77,13 @@ async function openWire(wire: Wire, runs: readonly RunScript[], options: ScriptO
   return { server, connection: fetchServerSentEvents(server.url), close: () => server.close() }
 }
 
+/** A client that tells its subscribers at once, until the end of the test. */
+export function openClient(options: ChatClientOptions): ChatClient {
+  const client = new ChatClient({ notify: 'sync', ...options })
+  onTestFinished(() => client.dispose())
+  return client
+}
+
 /** Fails every test of a file that leaves a rejection nobody handles. */
 export function failOnUnhandledRejections(): void {
   const unhandled: unknown[] = []
@@ -109,6 +116,10 @@ export function stateOf(client: ChatClient, id: string): ToolCallPart['state'] |
   return found?.type === 'tool-call' ? found.state : undefined
 }
 
+/** The id of the first open request. */
+export const pendingId = (client: ChatClient) =>
+  client.getSnapshot().pendingApprovals[0]?.approval.id ?? expect.fail('nothing is asked')
+
 /** All texts of assistant messages, joined. */
 export function saidBy(client: ChatClient, role: UIMessage['role'] = 'assistant'): string {
   const messages = client.getSnapshot().messages.filter((message) => message.role === role)
@@ -116,6 +127,18 @@ export function saidBy(client: ChatClient, role: UIMessage['role'] = 'assistant'
     message.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])),
   )
   return texts.join(' ')
+}
+
+export const saying = (id: string, words: string, role: UIMessage['role'] = 'user'): UIMessage => ({
+  id,
+  role,
+  parts: [{ type: 'text', text: words }],
+})
+
+/** What is shown, with a line for each message. */
+export function linesOf(client: ChatClient): string[] {
+  const words = ({ parts }: UIMessage) => parts.map((part) => ('text' in part ? part.text : part.type))
+  return client.getSnapshot().messages.map((message) => `${message.role}: ${words(message).join('|')}`)
 }
 
 export function flags(client: ChatClient): Pick<Inspection, 'continuationPending' | 'continuationSkipped'> {

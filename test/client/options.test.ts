@@ -144,7 +144,7 @@ describe('setOptions', () => {
     expect(await person.sendMessage('hello')).toMatchObject({ status: 'queued' })
   })
 
-  test('headers go out with each request over HTTP, as they are then', async () => {
+  test('headers are sent with each request over HTTP, as they are then', async () => {
     const server = await scriptedServer([[text('1')], [text('2')]])
     onTestFinished(() => server.close())
     const client = new ChatClient({
@@ -324,7 +324,7 @@ describe.each(wires)('callbacks, %s', (wire) => {
   })
 })
 
-test('a listener may act: its act applies at once and is told of in the next round', async () => {
+test('a listener may act: its action applies at once and is told of in the next round', async () => {
   const { client, person, server } = await openChat('in-process', [
     [...gated(1), hold()],
     [resolve(), text('Done.')],

@@ -1,8 +1,8 @@
 import { ChatClient, fetchServerSentEvents } from '@countersign/client'
-import { gated, type RunScript, resolve, respond, text } from '@countersign/testing'
+import { gated, type RunScript, resolve, respond, scriptedConnection, text } from '@countersign/testing'
 import { scriptedServer } from '@countersign/testing/server'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { callOf, failOnUnhandledRejections, saidBy } from './open-chat.js'
+import { callOf, failOnUnhandledRejections, openClient, saidBy } from './open-chat.js'
 
 failOnUnhandledRejections()
 
@@ -111,6 +111,37 @@ describe('React Native', () => {
     expect(await client.sendMessage('hello')).toMatchObject({
       status: 'failed',
       error: { message: expect.stringContaining('TextDecoder') },
+    })
+  })
+})
+
+describe('F36 a platform without `crypto`, as React Native', () => {
+  test('F36 the constructor does not throw, and messages, runs and the thread get ids that differ', async () => {
+    const server = scriptedConnection([[text('hi')], [text('hi')]])
+    const [one, two] = [openClient({ connection: server }), openClient({ connection: server })]
+    expect([await one.sendMessage('a'), await two.sendMessage('b')]).toEqual([
+      { status: 'sent' },
+      { status: 'sent' },
+    ])
+    const ids = server.requests.flatMap(({ threadId, runId, messages }) => [
+      threadId,
+      runId,
+      ...messages.map(({ id }) => id),
+    ])
+    expect(new Set(ids).size).toBe(6)
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/)
+  })
+
+  test('F36 a fetch that gives no body is told of with the way out', async () => {
+    const fetch = async () => {
+      const response = new Response('data: {}\n\n', { headers: { 'content-type': 'text/event-stream' } })
+      return Object.defineProperty(response, 'body', { value: undefined })
+    }
+    const client = openClient({ connection: fetchServerSentEvents('https://chat.invalid/', { fetch }) })
+    const result = await client.sendMessage('hello')
+    expect(result).toMatchObject({
+      status: 'failed',
+      error: { code: 'empty-response', message: expect.stringMatching(/expo\/fetch.*option `fetch`/s) },
     })
   })
 })

@@ -62,7 +62,7 @@ test('where `confirm` says no the request stays open, and an answer that is conf
   expect(client.getSnapshot().messages.at(-1)?.parts.at(-1)).toMatchObject({ text: 'Removed.' })
 })
 
-test('an answer of somebody else leaves the request open on the page and after a reload, and the right person can still answer', async () => {
+test('an answer of somebody else leaves the request open on the page and after a reload, and the right user can still answer', async () => {
   const { client, who, runs, id, reload } = await ask()
   const shown = client.getSnapshot().pendingApprovals[0]?.approval
   who.subject = 'bob'

@@ -163,7 +163,7 @@ test.each([
   },
 )
 
-test('what the person says instead of answering again withdraws the requests, and nothing runs', async () => {
+test('what the user says instead of answering again withdraws the requests, and nothing runs', async () => {
   const { ran, url } = await serve()
   const { client, part, answer } = open(fetchServerSentEvents(url))
   await client.sendMessage('go')

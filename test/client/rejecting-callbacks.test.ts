@@ -58,29 +58,26 @@ function answer() {
 const source = readFileSync(join(import.meta.dirname, '../../packages/client/src/options.ts'), 'utf8')
 const callbacks = [...source.matchAll(/^ {2}(\w+): callback,$/gm)].map(([, name = '']) => name)
 
-test('K every option that is a function is among the callbacks that are tried', () => {
+test('every option that is a function is among the callbacks that are tried', () => {
   expect(Object.keys(scenes).toSorted()).toEqual(callbacks.toSorted())
 })
 
-test.each(Object.keys(scenes))(
-  'K a promise of %s that rejects is reported as what it throws',
-  async (name) => {
-    const reported = vi.fn()
-    vi.stubGlobal('reportError', reported)
-    onTestFinished(() => void vi.unstubAllGlobals())
-    const called = vi.fn(() => Promise.reject(new Error(name)))
-    const { client } = open({ ...answer(), [name]: called } as ChatClientOptions)
-    await scenes[name]?.(client)
-    await passMacrotasks(2)
-    expect(called).toHaveBeenCalled()
-    // The delta is left out, with a warning.
-    if (name === 'statePatch') expect(client.getSnapshot().state).toEqual({ n: 1 })
-    else expect(reported).toHaveBeenCalledWith(new Error(name))
-    expect(client.getSnapshot().isLoading).toBe(false)
-  },
-)
+test.each(Object.keys(scenes))('a promise of %s that rejects is reported as what it throws', async (name) => {
+  const reported = vi.fn()
+  vi.stubGlobal('reportError', reported)
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const called = vi.fn(() => Promise.reject(new Error(name)))
+  const { client } = open({ ...answer(), [name]: called } as ChatClientOptions)
+  await scenes[name]?.(client)
+  await passMacrotasks(2)
+  expect(called).toHaveBeenCalled()
+  // The delta is left out, with a warning.
+  if (name === 'statePatch') expect(client.getSnapshot().state).toEqual({ n: 1 })
+  else expect(reported).toHaveBeenCalledWith(new Error(name))
+  expect(client.getSnapshot().isLoading).toBe(false)
+})
 
-test('K a listener or an observer whose promise rejects stops nothing either', async () => {
+test('a listener or an observer whose promise rejects stops nothing either', async () => {
   const reported = vi.fn()
   vi.stubGlobal('reportError', reported)
   onTestFinished(() => void vi.unstubAllGlobals())

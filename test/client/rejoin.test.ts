@@ -101,7 +101,7 @@ test('where there is nothing to take up, retry() repeats the request', async () 
   expect(shown(chat)).toEqual(whole)
 })
 
-test('a person who goes on instead lets the broken run go: its half call is cancelled', async () => {
+test('a user who goes on instead lets the broken run go: its half call is cancelled', async () => {
   const { url, asked } = await startServer(story, 7)
   const chat = new ChatClient({ connection: fetchServerSentEvents(url, { rejoin: true }) })
   await chat.sendMessage('Read it.')

@@ -223,7 +223,7 @@ const closedBy: LocalEvent = {
   end: { type: 'failed', error: new CountersignError('connection-failed', 'cut') },
 }
 
-test(`K a reload changes nothing: not what is pending, not the next request, not the client tools that run (seed ${seed})`, () => {
+test(`a reload changes nothing: not what is pending, not the next request, not the client tools that run (seed ${seed})`, () => {
   let reloads = 0
   let pending = 0
   let sends = 0
@@ -261,7 +261,7 @@ test(`K a reload changes nothing: not what is pending, not the next request, not
   expect(Math.min(reloads, pending, sends)).toBeGreaterThan(500)
 })
 
-test(`K no two entries of a request have one id, and none has that of a pending request (seed ${seed})`, () => {
+test(`no two entries of a request have one id, and none has that of a pending request (seed ${seed})`, () => {
   let entries = 0
   fc.assert(
     fc.property(fc.array(act, { minLength: 8, maxLength: 40, size: 'max' }), (acts) => {
@@ -280,7 +280,7 @@ test(`K no two entries of a request have one id, and none has that of a pending 
   expect(entries).toBeGreaterThan(500)
 })
 
-test(`K no answer goes out for a request whose shown arguments are not those that the server asked about, whatever snapshots say (seed ${seed})`, () => {
+test(`no answer is sent for a request whose shown arguments are not those that the server asked about, whatever snapshots say (seed ${seed})`, () => {
   let compared = 0
   let older = 0
   fc.assert(

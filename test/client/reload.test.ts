@@ -115,7 +115,7 @@ describe.each(wires)('%s', (wire) => {
     expect(stateOf(client, 'c1')).toBe('complete')
   })
 
-  test('an answer that is merely loaded is sent by the next act, whatever it is', async () => {
+  test('an answer that is merely loaded is sent by the next action, whatever it is', async () => {
     const before = await openPage(wire, [gated(1), [cut()]], first)
     await before.person.sendMessage('go')
     await before.person.addToolApprovalResponse(approve('a1'))
@@ -190,7 +190,7 @@ describe.each(wires)('%s', (wire) => {
     expect(answersOf(server)).toEqual([['a1 yes']])
   })
 
-  test('E.12 an approved tool that failed is asked for anew when the person tries again: one run for each yes', async () => {
+  test('E.12 an approved tool that failed is asked for anew when the user tries again: one run for each approval', async () => {
     const before = await openPage(
       wire,
       [gated(1), [failure('c1', 'Disk full.'), text('It failed.')], [gated(2)]],
@@ -362,7 +362,7 @@ test('a record that cannot be read is told of, and the chat begins anew', async 
   vi.unstubAllGlobals()
 })
 
-test('what the person does before the conversation is loaded waits for it, in order', async () => {
+test('what the user does before the conversation is loaded waits for it, in order', async () => {
   const before = await openPage('in-process', [gated(1)], first)
   await before.person.sendMessage('go')
   await before.settle()
@@ -397,7 +397,7 @@ test('what the person does before the conversation is loaded waits for it, in or
   expect(answersOf(server)).toEqual([['a1 yes'], []])
 })
 
-test('what the person said is stored before the server can have answered', async () => {
+test('what the user said is stored before the server can have answered', async () => {
   const persistence = memoryPersistence()
   const { person, server } = await openChat('in-process', [[started(), hold()]], {
     threadId: 't',

@@ -1,10 +1,23 @@
-import { ask, call, cut, finish, gated, hold, refuse, resolve, text, until } from '@countersign/testing'
+import {
+  ask,
+  call,
+  cut,
+  finish,
+  gated,
+  hold,
+  refuse,
+  resolve,
+  scriptedConnection,
+  text,
+  until,
+} from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
 import {
   answersOf,
   callOf,
   failOnUnhandledRejections,
   openChat,
+  openClient,
   saidBy,
   stateOf,
   wires,
@@ -58,7 +71,7 @@ describe.each(wires)('%s', (wire) => {
     expect(server.requests).toHaveLength(2)
   })
 
-  test('S4.70 with queue the message is held until the requests are answered, and answers go out first', async () => {
+  test('S4.70 with queue the message is held until the requests are answered, and answers are sent first', async () => {
     const { client, person, server, settle } = await openChat(
       wire,
       [gated(1), [resolve(), text('Deleted.')], [text('And hello.')]],
@@ -99,7 +112,7 @@ describe.each(wires)('%s', (wire) => {
     expect(await person.addToolApprovalResponse(approve('a1'))).toEqual({ status: 'sent' })
   })
 
-  test('while a run is open messages are queued and go out one by one, in order', async () => {
+  test('while a run is open messages are queued and are sent one by one, in order', async () => {
     const { client, person, server } = await openChat(wire, [[hold(), text('1')], [text('2')], [text('3')]])
     const sent = ['a', 'b', 'c'].map((words) => person.sendMessage(words))
     expect(client.getSnapshot().queue.map(({ message }) => message.parts)).toEqual([
@@ -173,7 +186,7 @@ describe.each(wires)('%s', (wire) => {
     ])
   })
 
-  test('for a request that came after it was written a queued message waits until the person speaks again', async () => {
+  test('for a request that came after it was written a queued message waits until the user speaks again', async () => {
     const { client, person, server, settle } = await openChat(wire, [
       [hold(), ...gated(1)],
       [resolve(), text('As you like.')],
@@ -206,7 +219,7 @@ describe.each(wires)('%s', (wire) => {
     expect(saidBy(client)).toBe('Hello.')
   })
 
-  test('a cancellation that did not arrive goes out again with the next request', async () => {
+  test('a cancellation that did not arrive is sent again with the next request', async () => {
     const { person, server } = await openChat(wire, [gated(1), [cut()], [resolve(), text('Hello.')]])
     await person.sendMessage('go')
     expect(await person.sendMessage('never mind')).toMatchObject({ status: 'failed' })
@@ -273,5 +286,75 @@ describe.each(wires)('%s', (wire) => {
         { type: 'image', source: { type: 'url', value: 'https://example.org/a.png' } },
       ],
     })
+  })
+})
+
+describe('F32 what a user sends', () => {
+  const file = { type: 'file', media: 'image', source: { type: 'url', value: 'https://x.example/a.png' } }
+  const careless: readonly [string, unknown][] = [
+    ['null', null],
+    ['a number', 7],
+    ['a function', () => 'hello'],
+    ['an event', { type: 'click', target: {} }],
+    ['a list', ['hello']],
+    ['nothing', ''],
+    ['white space', ' \n\t\u00a0'],
+    ['an object without text', {}],
+    ['a text that is none', { text: 7 }],
+    ['white space in an object', { text: '  ' }],
+    ['files that are no list', { text: 'look', files: file }],
+    ['a File', { text: 'look', files: [new File(['x'], 'a.txt')] }],
+    ['a FileList', { text: 'look', files: { 0: new File(['x'], 'a.txt'), length: 1 } }],
+    ['a part that is no file', { text: 'look', files: [{ type: 'text', text: 'no' }] }],
+    ['a file without a source', { text: 'look', files: [{ type: 'file', media: 'image' }] }],
+    ['metadata that is none', { text: 'look', metadata: 'x' }],
+  ]
+  for (const [what, input] of careless) {
+    test(`F32 sendMessage(${what}) is refused and sends nothing`, async () => {
+      const server = scriptedConnection([[text('hi')]])
+      const client = openClient({ connection: server })
+      const before = structuredClone(client.getSnapshot())
+      const result = await client.sendMessage(input as string)
+      expect(result).toMatchObject({ status: 'refused', error: { code: 'invalid-argument' } })
+      expect([server.requests, client.getSnapshot()]).toEqual([[], before])
+    })
+  }
+
+  test('F32 the refusal of a File names the way out', async () => {
+    const client = openClient({ connection: scriptedConnection([]) })
+    const files = [new File(['x'], 'a.txt')] as never
+    const result = await client.sendMessage({ text: 'look', files })
+    expect(result).toMatchObject({ error: { message: expect.stringContaining('source') } })
+  })
+
+  test('F32 files alone are sent, and white space beside them is left out', async () => {
+    const server = scriptedConnection([[text('hi')]])
+    const client = openClient({ connection: server })
+    expect(await client.sendMessage({ text: ' ', files: [file as never] })).toEqual({ status: 'sent' })
+    expect(client.getSnapshot().messages[0]?.parts).toEqual([file])
+  })
+
+  test('F32 a send that is stopped says so', async () => {
+    const server = scriptedConnection([[text('hi'), hold()], [text('hi')], [hold()]])
+    const client = openClient({ connection: server })
+    const sent = client.sendMessage('one')
+    await server.request(1)
+    client.stop()
+    expect(await sent).toEqual({ status: 'stopped' })
+    await client.sendMessage('two')
+    const again = client.regenerate()
+    await server.request(3)
+    client.clear()
+    expect(await again).toEqual({ status: 'stopped' })
+  })
+
+  test('F32 what the application does with its objects afterwards changes no message', async () => {
+    const client = openClient({ connection: scriptedConnection([[text('hi')]]) })
+    const input = { text: 'look', files: [structuredClone(file)], metadata: { from: 'page' } }
+    await client.sendMessage(input as never)
+    const before = structuredClone(client.getSnapshot().messages)
+    input.metadata.from = 'elsewhere'
+    Object.assign(input.files[0] ?? {}, { media: 'video' })
+    expect(client.getSnapshot().messages).toEqual(before)
   })
 })

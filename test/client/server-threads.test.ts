@@ -380,7 +380,7 @@ test('T15 a page on the next day shows that the request has expired', async () =
   expect(server.executed).toEqual([])
 })
 
-test('T20 a message to a conversation whose run another page has open waits for it, and then goes out', async () => {
+test('T20 a message to a conversation whose run another page has open waits for it, and is then sent', async () => {
   const more = gate()
   const server = startServer(async function* () {
     yield words('Wait. ')

@@ -15,7 +15,7 @@ test.each([
   ['is reloaded', true],
   ['has a second tab', false],
 ])(
-  'P a page that follows the run of another browser, and %s, does not take that run for its own: its client tool runs once',
+  'a page that follows the run of another browser, and %s, does not take that run for its own: its client tool runs once',
   async (_, isReloaded) => {
     const { open, opened } = gate()
     const { ran, page } = start(
@@ -48,7 +48,7 @@ test.each([
   [false, 'refused', 'yours was not used'],
   [true, 'sent', undefined],
 ])(
-  'P an answer (approved: %s) to a client tool that has run says whether it was used, and the model keeps the result of the tool',
+  'an answer (approved: %s) to a client tool that has run says whether it was used, and the model keeps the result of the tool',
   async (approved, status, said) => {
     const prompts: string[] = []
     const model = scriptedModel(({ messages }) => {
@@ -87,7 +87,7 @@ test.each([
   },
 )
 
-test('P a queued message that the conversation has already, because another page has sent it, is not sent again, nor is a request without it', async () => {
+test('a queued message that the conversation has already, because another page has sent it, is not sent again, nor is a request without it', async () => {
   const { open, opened } = gate()
   const requests: (readonly Message[])[] = []
   const client: ChatClient = new ChatClient({
@@ -120,7 +120,7 @@ test('P a queued message that the conversation has already, because another page
   )
 })
 
-test('P retry() starts no client tool while the storage of the browser cannot be read, where a tab that is gone may have started it', async () => {
+test('retry() starts no client tool while the storage of the browser cannot be read, where a tab that is gone may have started it', async () => {
   const { ran, page } = start(gate().opened, () => [calls('free', 'a'), finish])
   const local = memoryPersistence()
   const one = page('one', local)
@@ -142,7 +142,7 @@ test('P retry() starts no client tool while the storage of the browser cannot be
   expect([ran, call(two, 'a')?.error?.code]).toEqual([['a in one'], 'interrupted'])
 })
 
-test('P retry() starts the client tool also where the page looks for changes while it waits for the lock', async () => {
+test('retry() starts the client tool also where the page looks for changes while it waits for the lock', async () => {
   const { ran, page } = start(Promise.resolve(), () => [calls('free', 'a'), finish])
   const one = page('one')
   one.client.setOptions({ tools: [] })
@@ -164,7 +164,7 @@ test('P retry() starts the client tool also where the page looks for changes whi
 test.each([
   ['', 0],
   [', also where its clock is set back meanwhile', 3_600_000],
-])('P a page whose look for changes never gets a response looks again%s', async (_, ahead) => {
+])('a page whose look for changes never gets a response looks again%s', async (_, ahead) => {
   const { now } = Date
   const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + ahead)
   const { server, page } = start(
@@ -191,7 +191,7 @@ test.each([
   await vi.waitUntil(() => shows('Two.'))
 })
 
-test('P a run that began after its page was reloaded, and that the second tab then follows first, runs its client tool in one of them', async () => {
+test('a run that began after its page was reloaded, and that the second tab then follows first, runs its client tool in one of them', async () => {
   const [arrival, look, reply] = [gate(), gate(), gate()]
   const { server, ran, page } = start(
     Promise.resolve(),
@@ -237,7 +237,7 @@ test('P a run that began after its page was reloaded, and that the second tab th
   expect(ran).toEqual(['a in second'])
 })
 
-test('P a message that is sent while retry() loads the conversation twice stays, with the run that it has opened', async () => {
+test('a message that is sent while retry() loads the conversation twice stays, with the run that it has opened', async () => {
   const [loads, reply] = [gate(), gate()]
   const { server, page } = start(
     Promise.resolve(),
@@ -272,7 +272,7 @@ test('P a message that is sent while retry() loads the conversation twice stays,
   expect(await sent).toEqual({ status: 'sent' })
 })
 
-test('P retry() that is called twice runs a client tool once, and reports no other page', async () => {
+test('retry() that is called twice runs a client tool once, and reports no other page', async () => {
   const { ran, page } = start(
     Promise.resolve(),
     () => [calls('free', 'a'), finish],
@@ -289,7 +289,7 @@ test('P retry() that is called twice runs a client tool once, and reports no oth
   expect([ran, two.errors]).toEqual([['a in two'], []])
 })
 
-test('P retry() that had to give up the lock while it loaded starts no client tool: another tab may have run it', async () => {
+test('retry() that had to give up the lock while it loaded starts no client tool: another tab may have run it', async () => {
   const { server, ran, page } = start(
     Promise.resolve(),
     () => [calls('free', 'a'), finish],
@@ -328,7 +328,7 @@ test('P retry() that had to give up the lock while it loaded starts no client to
 test.each([
   ['with other arguments', 'one', { input: { to: 'one' } }],
   ['without a change', undefined, {}],
-])('P a page whose edit came after an approval %s tells what the call ran with', async (_, to, ran) => {
+])('a page whose edit came after an approval %s tells what the call ran with', async (_, to, ran) => {
   const { open, opened } = gate()
   const send = tool({
     name: 'send',

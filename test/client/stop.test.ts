@@ -77,7 +77,7 @@ describe.each(wires)('%s', (wire) => {
     expect(answersOf(server)).toEqual([[], ['aA yes'], ['aB yes']])
   })
 
-  test('an answer given before stop is not sent by itself; it goes out with the next request', async () => {
+  test('an answer given before stop is not sent by itself; it is sent with the next request', async () => {
     const { client, person, server, settle } = await openChat(wire, [
       [...gated(1), hold()],
       [resolve(), text('Done.')],
@@ -114,7 +114,7 @@ describe.each(wires)('%s', (wire) => {
     })
   })
 
-  test('stop keeps the queue but does not send it; the next act of the person does', async () => {
+  test('stop keeps the queue but does not send it; the next action of the user does', async () => {
     const { client, person, server, settle } = await openChat(wire, [[hold()], [text('1')], [text('2')]])
     void person.sendMessage('first')
     await server.held()

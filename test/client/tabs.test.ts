@@ -160,7 +160,7 @@ test('E.10 two tabs answer differently at the same time: the first wins, the sec
   }
 })
 
-test('every act of a tab that follows is done by the one that leads', async () => {
+test('every action of a tab that follows is done by the one that leads', async () => {
   const { server, first, second } = await open([
     [text('Hello.')],
     [textStart(), textDelta('I'), hold()],
@@ -245,7 +245,7 @@ test('a leading tab that closes in the middle of a continuation: the other takes
   }
 })
 
-test('acts under way when the leading tab closes: no message is doubled, and none is lost', async () => {
+test('actions under way when the leading tab closes: no message is doubled, and none is lost', async () => {
   for (let turns = 0; turns < 12; turns++) {
     const { server, first, second, opened } = await open([[text('Hi.')], [started(), text('One.'), hold()]], {
       count: 3,
@@ -456,7 +456,7 @@ test('where the platform refuses the lock or the channel, each tab is for itself
   }
 })
 
-test('a client that is disposed of while another tab carries out its act does not hear that nothing happened', async () => {
+test('a client that is disposed of while another tab carries out its action does not hear that nothing happened', async () => {
   const { server, second } = await open([[textStart(), hold()]])
   const sent = second.client.sendMessage('go')
   await server.held()

@@ -1,4 +1,5 @@
 import { type ThreadListOptions, threadList } from '@countersign/client/thread-list'
+import { passMacrotasks } from '@countersign/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openPage, type Reply, startServer, stop, words } from './threads-server.js'
 
@@ -94,4 +95,26 @@ test('the list is loaded when the user returns to the page, until nobody listens
   leave()
   page.dispatchEvent(new Event('focus'))
   expect(network.requests).toBe(2)
+})
+
+test.each([
+  ['throws', () => expect.unreachable('a listener')],
+  ['rejects', () => Promise.reject(new Error('a listener'))],
+])('a listener of the thread list that %s is reported, and stops nothing', async (_, listener) => {
+  const reported = vi.fn()
+  vi.stubGlobal('reportError', reported)
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const thread = { threadId: 't', updatedAt: 1, createdAt: 1, isRunning: false }
+  const list = threadList('http://server.test/chat', {
+    fetch: async () => Response.json({ threads: [thread] }),
+  })
+  let told = 0
+  onTestFinished(list.subscribe(listener))
+  onTestFinished(list.subscribe(() => void told++))
+  await list.load()
+  expect(await list.rename('t', 'New')).toBe(true)
+  await passMacrotasks(2)
+  expect(list.getSnapshot()).toMatchObject({ threads: [thread], isLoading: false, error: undefined })
+  expect(told).toBeGreaterThan(1)
+  expect(reported).toHaveBeenCalledWith(expect.objectContaining({ message: expect.any(String) }))
 })

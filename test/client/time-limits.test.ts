@@ -45,7 +45,7 @@ test('F31 a new tab beside a frozen one that leads shows what is stored', async 
   expect([tab.client.getSnapshot().status, tab.errors]).toEqual(['awaiting-approval', []])
 })
 
-test('F31 what a person does in it fails with a reason, and is not done when the frozen tab goes on', async () => {
+test('F31 what a user does in it fails with a reason, and is not done when the frozen tab goes on', async () => {
   const { browser, server, leader } = await frozenLeader()
   const tab = browser.open(server)
   await pass(5000)
@@ -72,7 +72,7 @@ test('F31 what a person does in it fails with a reason, and is not done when the
   expect([await result, saidBy(tab.client)]).toEqual([{ status: 'sent' }, 'Done.'])
 })
 
-test('F31 an act that a tab has begun is waited for, however long it takes', async () => {
+test('F31 an action that a tab has begun is waited for, however long it takes', async () => {
   const browser = new FakeBrowser()
   const server = scriptedConnection([byHand])
   const leader = browser.open(server)

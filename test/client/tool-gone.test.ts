@@ -96,7 +96,7 @@ async function asked(connect: (url: string) => Connection, names: readonly strin
 for (const left of [['other'], []]) {
   const now = left.length === 0 ? 'all tools are gone' : 'its tool is gone'
 
-  test(`a yes whose request failed since ${now} does not end the conversation: a further message closes the call and reaches the model`, async () => {
+  test(`an approval whose request failed since ${now} does not end the conversation: a further message closes the call and reaches the model`, async () => {
     const { ran, model, client, part, deploy, answer } = await asked(fetchServerSentEvents, ['gone'])
     deploy(...left)
     await answer('gone', true)
@@ -123,7 +123,7 @@ for (const left of [['other'], []]) {
     expect([ran, client.getSnapshot().error]).toEqual([[], undefined])
   })
 
-  test(`a no that failed since ${now} does not end the conversation either`, async () => {
+  test(`a denial that failed since ${now} does not end the conversation either`, async () => {
     const { ran, model, client, part, deploy, answer } = await asked(fetchServerSentEvents, ['gone'])
     deploy(...left)
     await answer('gone', false)
@@ -177,7 +177,7 @@ test('the same for an AI SDK client of another make, which keeps its answers in 
 })
 
 for (const [door, connect] of connections) {
-  test(`${door}: a no to a call whose tool is gone needs no tool of its own`, async () => {
+  test(`${door}: a denial of a call whose tool is gone needs no tool of its own`, async () => {
     const { ran, model, client, part, deploy, answer } = await asked(connect)
     deploy('keep')
     await Promise.all([answer('keep', true), answer('gone', false)])
@@ -185,7 +185,7 @@ for (const [door, connect] of connections) {
     expect(client.getSnapshot().error).toBeUndefined()
   })
 
-  test(`${door}: with the tool back, the same yes counts`, async () => {
+  test(`${door}: with the tool back, the same approval counts`, async () => {
     const { ran, client, part, deploy, answer } = await asked(connect)
     deploy('keep')
     await Promise.all([answer('keep', true), answer('gone', true)])
@@ -195,7 +195,7 @@ for (const [door, connect] of connections) {
   })
 }
 
-test('a yes whose request failed since its tool is gone can be taken back with a no, and its sibling runs', async () => {
+test('an approval whose request failed since its tool is gone can be taken back with a denial, and its sibling runs', async () => {
   const { ran, model, client, part, deploy, answer } = await asked(fetchServerSentEvents)
   deploy('keep')
   await Promise.all([answer('keep', true), answer('gone', true)])

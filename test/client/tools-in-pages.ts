@@ -1,5 +1,4 @@
 import { type ModelEvent, tool, toolDefinition } from '@countersign/server'
-import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
 import { openPage, startServerWith } from './threads-server.js'
@@ -28,14 +27,7 @@ export const calls = (name: string, to: string): ModelEvent => ({
 export const finish: ModelEvent = { type: 'finish', reason: 'tool_calls' }
 type Replies = Parameters<typeof startServerWith>[1][]
 
-export function gate() {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  onTestFinished(() => open())
-  return { open: () => open(), opened }
-}
+export { gate } from './foreign-server.js'
 
 /** Pages with the same storage are pages of one browser. What ran where is in `ran`. */
 export function start(finished: Promise<void>, ...replies: Replies) {

@@ -161,7 +161,7 @@ describe('live answers', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('S2.35 an answer that the run refuses goes out with the continuation after the stream', async () => {
+  test('S2.35 an answer that the run refuses is sent with the continuation after the stream', async () => {
     const { client, person, server } = await openChat(
       [
         [...gated(1), hold()],
@@ -183,7 +183,7 @@ describe('live answers', () => {
     expect(saidBy(client)).toBe('Done.')
   })
 
-  test('S2.35 an answer that is not confirmed by the end of the run goes out with the continuation', async () => {
+  test('S2.35 an answer that is not confirmed by the end of the run is sent with the continuation', async () => {
     const { client, person, server } = await openChat(
       [
         [...gated(1), hold()],
@@ -260,7 +260,7 @@ describe('live answers', () => {
 })
 
 describe('stop', () => {
-  test('tells the server, applies nothing later, and a message in the same tick goes out', async () => {
+  test('tells the server, applies nothing later, and a message in the same tick is sent', async () => {
     const { client, person, server } = await openChat([byHand, [text('Second.')]])
     void person.sendMessage('one')
     const run = await server.request(1)
@@ -287,7 +287,7 @@ describe('stop', () => {
     expect(client.getSnapshot().status).toBe('ready')
   })
 
-  test('with an answer under way leaves its fate to the person', async () => {
+  test('with an answer under way leaves its outcome to the user', async () => {
     const { client, person, server } = await openChat([[...gated(1), hold()], [resolve()]], {
       script: { onAnswer: () => 'ignore' },
     })

@@ -80,7 +80,7 @@ const searches = [
 ]
 
 for (const wire of wires) {
-  test(`E.13 S0.57 S0.59 a person approves what the provider wants to run; the page shows one call (${wire})`, async () => {
+  test(`E.13 S0.57 S0.59 a user approves what the provider wants to run; the page shows one call (${wire})`, async () => {
     const { chat } = await connect(wire, { model: scriptedModel(searches) })
     await chat.sendMessage('Search.')
     expect(chat.getSnapshot().pendingApprovals[0]).toMatchObject({
@@ -94,7 +94,7 @@ for (const wire of wires) {
     expect(chat.getSnapshot().status).toBe('ready')
   })
 
-  test(`E.13 S0.58 S0.61 a person denies it with a reason, and the provider is told (${wire})`, async () => {
+  test(`E.13 S0.58 S0.61 a user denies it with a reason, and the provider is told (${wire})`, async () => {
     const model = scriptedModel([searches[0] ?? [], says('Not searched.'), says('Hello.')])
     const { chat } = await connect(wire, { model })
     await chat.sendMessage('Search.')
@@ -109,7 +109,7 @@ for (const wire of wires) {
     }
   })
 
-  test(`a yes that met a failing model is told to the provider once: it may have run, and the chat goes on (${wire})`, async () => {
+  test(`an approval that met a failing model is told to the provider once: it may have run, and the chat goes on (${wire})`, async () => {
     const model = scriptedModel([
       searches[0] ?? [],
       [{ type: 'text-delta', delta: 'I' }],

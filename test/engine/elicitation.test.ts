@@ -68,7 +68,7 @@ describe.each(all.filter(isLive))('%s', (_, connect) => {
     expect(client.getSnapshot()).toMatchObject({ interrupts: [], status: 'ready' })
   })
 
-  test('a no is a decline, and a run that is stopped takes the question with it', async () => {
+  test('a denial is a decline, and a run that is stopped takes the question with it', async () => {
     const { client, run } = await open(connect)
     await client.respondToInterrupt({ id: (await asked(client)).id, cancel: true })
     await run
@@ -90,7 +90,7 @@ test.each(all.filter((way) => !isLive(way)))(
   },
 )
 
-test('an answer counts from the person of the run only, in its thread and its run', async () => {
+test('an answer counts from the user of the run only, in its thread and its run', async () => {
   const agent = await agentThatAsks()
   const context = (request: { headers: NodeJS.Dict<string | string[]> }) => ({
     subject: String(request.headers['x-user'] ?? 'ada'),

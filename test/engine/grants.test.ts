@@ -102,7 +102,7 @@ for (const wire of wires) {
     expect(sent.length).toBe(3)
   })
 
-  test(`E.7 S3.124 always, listed and revoked by the person: with the same history it asks again (${wire})`, async () => {
+  test(`E.7 S3.124 always, listed and revoked by the user: with the same history it asks again (${wire})`, async () => {
     const { open, sent } = await mailServer(wire)
     const chat = open('one')
     expect(await chat.grants()).toEqual([])

@@ -189,7 +189,7 @@ test('a second tab reads along with the first, and both see all of it', async ()
   expect(lastText(chat)).toBe('one two')
 })
 
-test('a run of another person is as one that never was', async () => {
+test('a run of another user is as one that never was', async () => {
   const talk = talkingModel()
   const { connection, chat: open } = await serve({ model: talk.model })
   const chat = open()

@@ -15,7 +15,7 @@ import {
 } from './engine.js'
 
 for (const wire of wires) {
-  test(`E.1 a person approves one email and the answer arrives (${wire})`, async () => {
+  test(`E.1 a user approves one email and the answer arrives (${wire})`, async () => {
     const { mail, sent } = mailTool()
     const model = scriptedModel([
       calls(call('c1', 'send_email', { to: 'team@example.org' })),
@@ -36,7 +36,7 @@ for (const wire of wires) {
     expect(model.requests).toHaveLength(2)
   })
 
-  test(`E.2 a person denies with a reason and the model explains (${wire})`, async () => {
+  test(`E.2 a user denies with a reason and the model explains (${wire})`, async () => {
     const { mail, sent } = mailTool()
     const model = scriptedModel([
       calls(call('c1', 'send_email', { to: 'team@example.org' })),
@@ -56,7 +56,7 @@ for (const wire of wires) {
     expect(lastText(chat)).toBe('Not sent: too early')
   })
 
-  test(`E.3 the person ignores the request and types something else: it is cancelled and the conversation goes on (${wire})`, async () => {
+  test(`E.3 the user ignores the request and types something else: it is cancelled and the conversation goes on (${wire})`, async () => {
     const { mail, sent } = mailTool()
     const model = scriptedModel([calls(call('c1', 'send_email', { to: 'team@example.org' })), says('Noon.')])
     const { chat } = await connect(wire, { model, tools: [mail] })

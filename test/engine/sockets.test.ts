@@ -181,7 +181,7 @@ test('an answer that the run never takes is refused before its end', async () =>
   expect(order.indexOf('refused')).toBeLessThan(order.indexOf('end'))
 })
 
-test('S2.34 S3.89 an answer reaches only the run of its own person and thread, whatever socket it comes by', async () => {
+test('S2.34 S3.89 an answer reaches only the run of its own user and thread, whatever socket it comes by', async () => {
   const { open, sent } = await openSocket()
   const [ann, bob, phone] = [await open(), await open(), await open()]
   ann.send(run('r1', 'ann'))
@@ -359,7 +359,7 @@ test('a socket that breaks while its user is looked up is no error of the server
   expect(warnings).toEqual([])
 })
 
-test('a rejoin that finds nothing ends without an event, also for another person', async () => {
+test('a rejoin that finds nothing ends without an event, also for another user', async () => {
   const { open } = await openSocket({ goOnFor: 60_000 })
   const [ann, bob] = [await open(), await open()]
   ann.send(run('r1', 'ann'))
@@ -446,7 +446,7 @@ test('S2.35 over server-sent events with posted answers, an answer goes into the
   expect(lastText(chat)).toBe('Sent.')
 })
 
-test('S2.35 a person who stops a live run and answers later is answered by a request of its own', async () => {
+test('S2.35 a user who stops a live run and answers later is answered by a request of its own', async () => {
   const { agent, sent } = mailAgent()
   const { url } = await serve(agent, true)
   const connection = webSocket(url, { WebSocket })
@@ -467,7 +467,7 @@ test('S2.35 a person who stops a live run and answers later is answered by a req
   expect(lastText(chat)).toBe('Sent.')
 })
 
-test('the answer endpoint: a person, a page of the own host, JSON, and a run that is open', async () => {
+test('the answer endpoint: a user, a page of the own host, JSON, and a run that is open', async () => {
   const { agent } = mailAgent()
   const handler = toNodeAnswerHandler(agent, {
     context: (request) => ({

@@ -13,7 +13,7 @@ test.each([
   ['needApproval', true],
   ['approvals', { required: true }],
   ['allowEdit', ['a']],
-])('K a tool with the unknown option %s is refused: it would run without what was meant', (name, value) => {
+])('a tool with the unknown option %s is refused: it would run without what was meant', (name, value) => {
   const make = () => createAgent({ model: scriptedModel([]), tools: [tool({ ...valid, [name]: value })] })
   expect(make).toThrow(
     expect.objectContaining({ code: 'invalid-tool', data: { tool: 'wipe', option: name } }),
@@ -28,7 +28,7 @@ test.each([
   ['annotations', 'x'],
   ['finalize', 5],
   ['execute', 'x'],
-])('K a tool whose %s is %o is refused when the agent is made', (name, value) => {
+])('a tool whose %s is %o is refused when the agent is made', (name, value) => {
   const broken = { ...valid, [name]: value }
   const make = () => createAgent({ model: scriptedModel([]), tools: [tool(broken as typeof valid)] })
   expect(make).toThrow(expect.objectContaining({ code: 'invalid-tool' }))
@@ -51,7 +51,7 @@ test.each(['timeout', 'expiresIn'])(
   },
 )
 
-test('K onError and warn that are asynchronous and reject are told of, and end no process', async () => {
+test('onError and warn that are asynchronous and reject are told of, and end no process', async () => {
   const told = vi.spyOn(console, 'warn').mockImplementation(() => {})
   const model = scriptedModel([])
   const fails = async () => Promise.reject(new Error('the reporter is down'))

@@ -31,7 +31,7 @@ async function open() {
   return { agent, client, calls, pending, answer, warnings }
 }
 
-test('our client is asked by our AI SDK route, with whole arguments, and its yes runs the call once', async () => {
+test('our client is asked by our AI SDK route, with whole arguments, and its approval runs the call once', async () => {
   const { agent, client, calls, pending, answer, warnings } = await open()
   expect(await client.sendMessage(prompts.mail)).toEqual({ status: 'sent' })
   expect(calls()).toMatchObject([{ state: 'approval-requested', input: { to: 'ada' } }])
@@ -41,7 +41,7 @@ test('our client is asked by our AI SDK route, with whole arguments, and its yes
   expect(warnings).toEqual([])
 })
 
-test('a no, two answers in one request, and a chained question, over our AI SDK route', async () => {
+test('a denial, two answers in one request, and a chained question, over our AI SDK route', async () => {
   const denied = await open()
   await denied.client.sendMessage(prompts.mail)
   expect(await denied.answer(denied.pending()[0], false)).toEqual({ status: 'sent' })
@@ -80,7 +80,7 @@ test('a tool of the page runs on the page, and a chat that moves on closes what 
   expect(warnings).toEqual([])
 })
 
-test('a tool of the page that needs a yes runs on the page after it, over our AI SDK route', async () => {
+test('a client tool that needs approval runs on the page after it, over our AI SDK route', async () => {
   const definition = toolDefinition({
     name: 'wipe',
     description: 'Wipes the page.',

@@ -94,7 +94,7 @@ test("what a model's provider says beside a thought or a call reaches it again, 
   ])
 })
 
-test('the person speaks while one of two is answered: the yes is carried out once, the other one is closed, then the words go', async () => {
+test('the user speaks while one of two is answered: the approval is carried out once, the other one is closed, then the words go', async () => {
   const route = await openRoute({ secret })
   const client = open(route)
   await client.sendMessage(prompts.two)
@@ -116,7 +116,7 @@ test('the person speaks while one of two is answered: the yes is carried out onc
   expect(said(client)).toEqual(['Hello, Ada.', 'Hello, Ada.'])
 })
 
-test('the person speaks while one of two is denied: the no and its reason are in the history', async () => {
+test('the user speaks while one of two is denied: the denial and its reason are in the history', async () => {
   const route = await openRoute()
   const client = open(route)
   await client.sendMessage(prompts.two)
@@ -128,7 +128,7 @@ test('the person speaks while one of two is denied: the no and its reason are in
   expect(said(client)).toEqual(['Hello, Ada.'])
 })
 
-test('the person moves on from a request: it is closed, and nothing later fails for it', async () => {
+test('the user moves on from a request: it is closed, and nothing later fails for it', async () => {
   const route = await openRoute()
   const client = open(route)
   await client.sendMessage(prompts.mail)
@@ -156,7 +156,7 @@ test('a continuation that fails leaves open what became of the answer, and retry
   expect(calls(client)).toMatchObject([{ state: 'complete' }])
 })
 
-test('an answer whose run broke off is not sent again because the person speaks: it may have run', async () => {
+test('an answer whose run broke off is not sent again because the user speaks: it may have run', async () => {
   const route = await openRoute({
     around: (response, request) => (request === 2 ? brokenAfter(response, 1) : response),
   })
@@ -172,7 +172,7 @@ test('an answer whose run broke off is not sent again because the person speaks:
   )
 })
 
-test('an answer that was given before a reload is kept, and goes out with its sibling', async () => {
+test('an answer that was given before a reload is kept, and is sent with its sibling', async () => {
   const route = await openRoute({ secret })
   const client = open(route)
   await client.sendMessage(prompts.two)
@@ -186,7 +186,7 @@ test('an answer that was given before a reload is kept, and goes out with its si
   expect(route.requests()).toBe(2)
 })
 
-test('an answer that may have arrived before a reload goes out with retry(), and only then', async () => {
+test('an answer that may have arrived before a reload is sent with retry(), and only then', async () => {
   let isDown = true
   const route = await openRoute({ secret })
   const api = await serveFetch(async (request) =>

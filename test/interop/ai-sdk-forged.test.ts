@@ -157,7 +157,7 @@ for (const [name, forge] of forgeries) {
   })
 }
 
-test('forged: the approval of another conversation, and of another person: 0 runs', async () => {
+test('forged: the approval of another conversation, and of another user: 0 runs', async () => {
   const agent = await openAgent((made) =>
     serveFetch((request) =>
       handleAiSdkChat(made, request, { context: { subject: request.headers.get('x-user') ?? 'nobody' } }),

@@ -317,7 +317,7 @@ test('the same while the later reply is still being written', async () => {
   expect(callsOf({ messages: await load() })).toContain('bob approval-requested')
 })
 
-test('a message that was not sent goes out with an answer to the reply before it, whose page is told to load what is said to it', async () => {
+test('a message that was not sent is sent with an answer to the reply before it, whose page is told to load what is said to it', async () => {
   const { page, lose, load, ran } = open(asking)
   const chat = page()
   await answerEarlier(chat, lose)

@@ -122,7 +122,7 @@ test("what a model's provider says beside its parts comes back to it through the
   }
 })
 
-test('the person is told what the server says of a request, and sees a running tool report', async () => {
+test('the user is told what the server says of a request, and sees a running tool report', async () => {
   const sent: string[] = []
   const call: ModelEvent = { type: 'tool-call', id: 'c1', name: 'send_mail', arguments: '{"to":"ada"}' }
   const { url } = await open(
@@ -182,7 +182,7 @@ test('an approved client tool runs in an SDK client, which the SDK itself does n
   expect(JSON.stringify(asked[1]?.messages)).toContain('Oslo')
 })
 
-test('an old card that is answered after the person went on runs nothing, and the chat goes on', async () => {
+test('an old card that is answered after the user went on runs nothing, and the chat goes on', async () => {
   const sent: string[] = []
   const call: ModelEvent = { type: 'tool-call', id: 'c1', name: 'send_mail', arguments: '{"to":"ada"}' }
   const say: readonly ModelEvent[] = [{ type: 'text-delta', delta: 'Hello.' }, finish('stop')]
@@ -198,7 +198,7 @@ test('an old card that is answered after the person went on runs nothing, and th
   expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Hello.' })
 })
 
-test('an answer of somebody else leaves the card of an SDK client open as it was, and the right person can still answer', async () => {
+test('an answer of somebody else leaves the card of an SDK client open as it was, and the right user can still answer', async () => {
   const sent: string[] = []
   const who = { subject: 'ada' }
   const masked = toolDefinition({

@@ -89,7 +89,7 @@ const everywhere = (['ai-sdk', 'ag-ui'] as const).flatMap((route) =>
 )
 
 test.each(everywhere)(
-  'a no behind the yes of another page is shown as the call that ran ($route, threads: $hasThreads)',
+  'a denial behind the approval of another page is shown as the call that ran ($route, threads: $hasThreads)',
   async ({ route, hasThreads }) => {
     const { first, other, ran } = await open(route, hasThreads)
     await answer(other, true)
@@ -104,7 +104,7 @@ test.each(everywhere)(
 )
 
 test.each(everywhere)(
-  'a yes behind the no of another page is shown as denied, and says why ($route, threads: $hasThreads)',
+  'an approval behind the denial of another page is shown as denied, and says why ($route, threads: $hasThreads)',
   async ({ route, hasThreads }) => {
     const { first, other, ran } = await open(route, hasThreads)
     await answer(other, false)
@@ -118,7 +118,7 @@ test.each(everywhere)(
 )
 
 test.each(everywhere)(
-  'a message behind the yes of another page leaves the call as it ran ($route, threads: $hasThreads)',
+  'a message behind the approval of another page leaves the call as it ran ($route, threads: $hasThreads)',
   async ({ route, hasThreads }) => {
     const { first, other, ran } = await open(route, hasThreads)
     await answer(other, true)
@@ -153,7 +153,7 @@ test.each([0, 1, 2, 3])(
 )
 
 test.each(everywhere)(
-  'a message behind the yes of another page leaves a call that failed as failed ($route, threads: $hasThreads)',
+  'a message behind the approval of another page leaves a call that failed as failed ($route, threads: $hasThreads)',
   async ({ route, hasThreads }) => {
     const { first, other } = await open(route, hasThreads, true)
     await answer(other, true)

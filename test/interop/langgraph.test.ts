@@ -97,7 +97,7 @@ test('an interrupt of a LangGraph tool that asks for something else is answered 
   expect(warnings).toEqual([])
 })
 
-test('a message of the person closes the question that it passes by, and LangGraph keeps a valid conversation', async () => {
+test('a message of the user closes the question that it passes by, and LangGraph keeps a valid conversation', async () => {
   const { client, server, warnings } = await openChat()
   await client.sendMessage(prompts.mail)
   await client.sendMessage(prompts.hello)
@@ -114,7 +114,7 @@ test('a message of the person closes the question that it passes by, and LangGra
   expect(warnings).toEqual([])
 })
 
-test('a yes that was given before the person spoke is delivered before their message', async () => {
+test('an approval that was given before the user spoke is delivered before their message', async () => {
   const { client, server } = await openChat()
   await client.sendMessage(prompts.two)
   const [id = ''] = pending(client)
@@ -235,7 +235,7 @@ test('a stopped run is cancelled at the server before the next one begins', asyn
   expect(await kept(server)).toEqual(['human: slow', 'human: hello', 'ai: Hello, Ada.'])
 })
 
-test('calls that need no yes run with those that got one', async () => {
+test('calls that need no approval run with those that got one', async () => {
   const { client, server } = await openChat()
   await client.sendMessage(langGraphPrompts.mixed)
   const [id = ''] = pending(client)

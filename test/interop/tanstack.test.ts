@@ -35,7 +35,7 @@ async function openChat(options: Partial<ChatClientOptions> = {}) {
   return { client, server, said, warnings }
 }
 
-test('a client tool of a TanStack route that needs a yes runs once the route has handed it out', async () => {
+test('a client tool of a TanStack route that needs approval runs once the route has handed it out', async () => {
   let ran = 0
   const execute = () => ({ place: `Oslo ${++ran}` })
   const tool = clientTool({ name: 'locate_exactly', description: 'Where.', input: z.object({}), execute })

@@ -113,7 +113,7 @@ for (const { name, isThere, url } of shared) {
     })
   }
 
-  test('a run that one process streams is taken up on the other, and only by its own person', async () => {
+  test('a run that one process streams is taken up on the other, and only by its own user', async () => {
     const { one, other, chat, proxy, served, starts } = await machines()
     const page = chat('live')
     void page.sendMessage(please('a'))

@@ -251,7 +251,7 @@ test('F6 progress that nobody reads is not kept for ever', async () => {
   })
 })
 
-test('F6 live runs are counted for their person, by number and by what they hold', async () => {
+test('F6 live runs are counted for their user, by number and by what they hold', async () => {
   const padding = 'x'.repeat(MIB)
   const answers = await against({}, async ({ port, ended }) => {
     const runs: Promise<string>[] = []
@@ -315,7 +315,7 @@ test('conversations that nobody reads are not sent again and again', async () =>
   })
 })
 
-test('what the tools of unread runs give counts for their person', async () => {
+test('what the tools of unread runs give counts for their user', async () => {
   const limits = full ? {} : { runBytes: { perOwner: 8 * MIB, total: 16 * MIB } }
   await against({ limits }, async ({ port, ended }) => {
     for (let at = 0; at < many(24, 160); at++) {
@@ -327,7 +327,7 @@ test('what the tools of unread runs give counts for their person', async () => {
   })
 })
 
-test('F7 one person cannot fill the memory ledger for another', async () => {
+test('F7 one user cannot fill the memory ledger for another', async () => {
   const config = full ? {} : { maxRecords: 1000 }
   await against(config, async ({ port }) => {
     let said = ''

@@ -128,7 +128,7 @@ for (const protocol of adapters) {
       expect(server.requests).toHaveLength(1)
     })
 
-    test(`S3.61 the question goes out as a call of client.requestApproval too (${how})`, async () => {
+    test(`S3.61 the question is sent as a call of client.requestApproval too (${how})`, async () => {
       const { agent } = await start([{ calls: [mail] }], asTool)
       const { events } = await agent.generate(input([go]))
       const [id = ''] = projected(events)

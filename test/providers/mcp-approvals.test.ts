@@ -84,7 +84,7 @@ const ofType = (items: readonly Item[], ...types: string[]) =>
 for (const reloaded of [false, true]) {
   const how = reloaded ? 'after a reload' : 'in one page'
 
-  test(`E.13 S0.54 S0.57 S0.59 S0.60 a yes goes to the provider, which runs its call once, and nothing runs here (${how})`, async () => {
+  test(`E.13 S0.54 S0.57 S0.59 S0.60 an approval goes to the provider, which runs its call once, and nothing runs here (${how})`, async () => {
     const { server, ran, load } = await open([...recordings('mcp-approval-approved'), more])
     let chat = load()
     await chat.sendMessage('Shorten ai-sdk.dev.')
@@ -172,7 +172,7 @@ for (const reloaded of [false, true]) {
 }
 
 for (const approved of [true, false]) {
-  test(`E.13 S0.57 S0.58 S0.59 in one stream the person is waited for, and the provider is told ${approved ? 'yes' : 'no'} once`, async () => {
+  test(`E.13 S0.57 S0.58 S0.59 in one stream the user is waited for, and the provider is told ${approved ? 'yes' : 'no'} once`, async () => {
     const { agent, server, ran } = await open(recordings(`mcp-approval-${approved ? 'approved' : 'denied'}`))
     const answers = answerQueue()
     const input = {

@@ -1,4 +1,4 @@
-// What strangers found in the options of tools: what their functions may do to arguments, and what they may answer.
+// Options of tools: what their functions may do to arguments, and what they may answer.
 import { clientTool } from '@countersign/core'
 import {
   type AgentOptions,

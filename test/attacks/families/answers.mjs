@@ -375,4 +375,14 @@ export const answers = [
       if (record.models.at(-1).includes('to everybody')) breach('the model believes that the call ran')
     },
   },
+  {
+    name: 'F19 arguments that are no object, edited where nothing may be',
+    sends: 'a yes with {} in the place of [1, 2], of a text and of a number',
+    code: 'approval-malformed',
+    check: 'edits of what has no keys',
+    play: async ({ ask, answer }) => {
+      for (const given of ['[1,2]', '"x"', '7'])
+        await answer(await ask('fixed', given), { ...yes, editedArgs: {} })
+    },
+  },
 ]

@@ -286,6 +286,33 @@ export const http = [
         await turnedAway(() => ({ ...input([script()]), resume }))(client, world)
     },
   },
+  {
+    name: 'F4 more open calls than a history may have',
+    sends: '1,025 calls without a result',
+    code: 'request-too-large',
+    check: 'open calls',
+    play: async ({ run }, { breach }) => {
+      const calls = Array.from({ length: 1025 }, (_, index) =>
+        called('send', { to: 'team' }, { id: `c${index}` }),
+      )
+      const { status } = await run([say('go'), ...calls])
+      if (status === 200) breach('all of them were looked up')
+    },
+  },
+  {
+    name: 'F5 more decisions than a history may have',
+    sends: '257 calls in the history, each with a yes and a token',
+    code: 'request-too-large',
+    check: 'decisions',
+    play: async ({ run }, { breach }) => {
+      const calls = Array.from({ length: 257 }, (_, index) => {
+        const countersign = { token: 'cs1.x.y.z', approval: { id: `approval_${index}`, approved: true } }
+        return called('send', { to: 'team' }, { id: `c${index}`, countersign })
+      })
+      const { status } = await run([say('go'), ...calls])
+      if (status === 200) breach('all of them were judged')
+    },
+  },
 ]
 
 function inPieces(port, body) {

@@ -345,4 +345,17 @@ export const fromModel = [
       await answer(question, yes, { history })
     },
   },
+  {
+    name: 'F22 what an exception of a tool says',
+    sends: 'a call whose tool fails with the address of a database and its password',
+    code: 'error',
+    check: 'texts of exceptions',
+    play: async ({ ask }, { record, breach }) => {
+      const message = 'connect ECONNREFUSED postgres://admin:hunter2@10.0.0.7/orders'
+      const { events } = await ask('relay', { error: { message } })
+      const { messages } = JSON.parse(record.models.at(-1))
+      const told = JSON.stringify([results(events), messages.at(-1)])
+      if (told.includes('hunter2')) breach(`this was told: ${told}`)
+    },
+  },
 ]

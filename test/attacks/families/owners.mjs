@@ -386,4 +386,17 @@ export const owners = [
       }
     },
   },
+  {
+    name: 'F19 a grant whose scope key is an object',
+    sends: 'a yes for the session, and a call with another key, where the tool answers objects for keys',
+    code: 'asked again',
+    executions: 1,
+    check: 'text for a scope key',
+    behind: ['text for a ledger key'],
+    play: async ({ ask, answer }, { saw }) => {
+      await answer(await ask('write', { to: 'team' }), session)
+      const { asked } = await ask('write', { to: 'all' })
+      if (asked !== undefined) saw('asked again')
+    },
+  },
 ]

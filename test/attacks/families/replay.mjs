@@ -187,6 +187,28 @@ export const replay = [
       await other.answer(question, yes)
     },
   },
+  {
+    name: 'F15 a call that starts once its lease is lost',
+    sends: 'a yes to a server that then stands still for longer than its lease, and the same yes meanwhile',
+    code: 'interrupted',
+    check: 'lease at the start',
+    server: (world) => ({
+      onAudit: async ({ event }) => {
+        const { meanwhile } = world
+        if (event !== 'started' || meanwhile === undefined) return
+        world.meanwhile = undefined
+        await meanwhile()
+      },
+    }),
+    play: async ({ ask, answer }, world) => {
+      const question = await ask('send', args)
+      world.meanwhile = async () => {
+        world.later(31_000)
+        await answer(question, yes)
+      }
+      await answer(question, yes)
+    },
+  },
 ]
 
 /** Attacks on several processes over one ledger. */

@@ -39,6 +39,10 @@ const unheard = (make, said) => async (client, world) => {
   else world.saw(status === 0 || status >= 400 ? 'nothing ran' : `HTTP ${status}`)
 }
 
+/** The beginning of a chat request: `body` is all that comes of the `length` bytes that it announces. */
+const unfinished = (body, { length = 4_000_000, user = 'x-user: ann\r\n' } = {}) =>
+  `POST /chat HTTP/1.1\r\nHost: 127.0.0.1\r\n${user}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`
+
 export const transport = [
   {
     name: 'a type that only begins like JSON',
@@ -315,6 +319,42 @@ export const transport = [
       })
       await client.answer(question, yes, { user: 'bob' })
       await slow
+    },
+  },
+  {
+    name: 'F6 a body of somebody who is not signed in',
+    sends: 'the beginning of a body of 4 MB, without signing in, and then silence',
+    code: 'invalid-request',
+    check: 'who it is comes first',
+    server: { mustSignIn: true },
+    play: async ({ raw }, { breach }) => {
+      const { status } = await raw(unfinished('{', { user: '' }))
+      if (status !== 401) breach('the body was waited for')
+    },
+  },
+  {
+    name: 'F6 a body that does not end in time',
+    sends: 'the beginning of a body, and then silence',
+    code: 'invalid-request',
+    check: 'time of a body',
+    server: { limits: { arrivalTime: 200 } },
+    play: async ({ raw }, { breach }) => {
+      const { status } = await raw(unfinished('{'))
+      if (status !== 408) breach('the body was waited for')
+    },
+  },
+  {
+    name: 'F6 bodies that do not end, beside each other',
+    sends: 'the beginnings of four bodies, 40 KB each, where 100 KB may arrive at once',
+    code: 'too-many-requests',
+    check: 'bytes that arrive',
+    server: { limits: { arrivingBytes: { perOwner: 100_000 } } },
+    play: async ({ raw }, { breach }) => {
+      const refused = Array.from({ length: 4 }, async () => {
+        const { status } = await raw(unfinished(' '.repeat(40_000)))
+        if (status !== 429) throw new Error(`HTTP ${status}`)
+      })
+      await Promise.any(refused).catch(() => breach('all of them were held'))
     },
   },
 ]

@@ -11,7 +11,7 @@ export function checkIdle(facts: Facts): void {
   }
 }
 
-/** What must be true once nothing moves any more and the person has answered, retried and resumed whatever there was. */
+/** What must be true once nothing moves any more and the user has answered, retried and resumed whatever there was. */
 export function checkEnd(facts: Facts): void {
   const { client, runs, answers, said, log } = facts
   const { status, queue, messages } = client.getSnapshot()

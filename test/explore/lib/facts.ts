@@ -28,11 +28,11 @@ export interface GivenAnswer {
   entry: string | undefined
   /** The runs whose request had it. */
   readonly carried: ServedRun[]
-  /** The person took it back before a request carried it. */
+  /** The user took it back before a request carried it. */
   isWithdrawn?: boolean
 }
 
-/** What the person wrote. */
+/** What the user wrote. */
 interface Said {
   readonly text: string
   readonly refused: boolean
@@ -53,13 +53,13 @@ export interface Facts {
   readonly violations: Violation[]
   /** The act that is being done now. */
   acting: string | undefined
-  /** After `stop()`, until the person acts: the messages as they stood. */
+  /** After `stop()`, until the user acts: the messages as they stood. */
   held: { readonly messages: readonly unknown[] } | undefined
   /** An answer was withdrawn in a callback: that is told after the callback has returned. */
   isLate: boolean
-  /** How often the person has acted, so that what was held back may go on. */
+  /** How often the user has acted, so that what was held back may go on. */
   releases: number
-  /** A stream failed and the person has done nothing since. */
+  /** A stream failed and the user has done nothing since. */
   failed: boolean
 }
 

@@ -8,11 +8,11 @@ export interface ClientModule {
 
 /**
  * One call that the modelled server makes. `gated`: runs on the server, asks first. `client`: runs in the client. `gated-client`: runs in
- * the client, asks first. `snapshot`: gated, and followed by a MESSAGES_SNAPSHOT that claims the person had said yes.
+ * the client, asks first. `snapshot`: gated, and followed by a MESSAGES_SNAPSHOT that claims the user had said yes.
  */
 export type CallKind = 'gated' | 'client' | 'gated-client' | 'snapshot'
 
-/** What a person may do beside answering what is shown once nothing moves any more. */
+/** What a user may do beside answering what is shown once nothing moves any more. */
 export type ActName =
   | 'approve'
   | 'approve-all'
@@ -30,7 +30,7 @@ export type ActName =
 export type FaultName = 'error' | 'cut' | 'end'
 
 /**
- * What is explored: a server, and the bounds of what goes otherwise than planned. By the plan the server streams to its end and the person
+ * What is explored: a server, and the bounds of what goes otherwise than planned. By the plan the server streams to its end and the user
  * says yes to whatever is shown once nothing moves, retries what failed or was stopped; so every timeline comes to its end
  * and every answer has to be delivered by then.
  */

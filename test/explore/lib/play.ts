@@ -6,7 +6,7 @@ import { hash } from './hash.js'
 import type { Violation } from './invariants.js'
 import type { ClientModule, FaultName, Model } from './model.js'
 import { type Moment, type Observed, trace } from './observed.js'
-import { type Act, enabledActs, perform } from './person.js'
+import { type Act, enabledActs, perform } from './user.js'
 import { keyOf } from './view-checks.js'
 import { type ToolRun, World } from './world.js'
 
@@ -134,7 +134,7 @@ class Player {
     })
   }
 
-  /** What the person does where nothing moves any more: answer, retry, say something that takes the queue along. */
+  /** What the user does where nothing moves any more: answer, retry, say something that takes the queue along. */
   #plannedAct(): Act | undefined {
     const { pendingApprovals, error, queue } = this.facts.client.getSnapshot()
     const [first] = pendingApprovals
@@ -200,7 +200,7 @@ class Player {
     run.stream.end()
   }
 
-  /** Before each of so many microtasks the person may act. */
+  /** Before each of so many microtasks the user may act. */
   async #mayActAfter(count: number): Promise<void> {
     let before = -1
     for (let i = 0; i < count; i++) {

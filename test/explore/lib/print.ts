@@ -3,7 +3,7 @@ import { type CallbackName, type Observed, printObserved } from './observed.js'
 import type { Failure } from './shrink.js'
 
 /**
- * A failure as a person reads it, and as tests to paste: one that plays exactly this timeline again, and one that spells it out with
+ * A failure as a user reads it, and as tests to paste: one that plays exactly this timeline again, and one that spells it out with
  * `scriptedConnection`, to be read, changed and kept.
  */
 export function printFailure(failure: Failure): string {

@@ -84,7 +84,7 @@ function checkEntry(facts: Facts, run: ServedRun, entry: ResumeEntry): void {
     return
   }
   if (!answer) {
-    violate(facts, 'person', `Request ${run.number} answers ${id}; the person did not.`)
+    violate(facts, 'person', `Request ${run.number} answers ${id}; the user did not.`)
     return
   }
   if (payload?.approved !== answer.approved || approval.approved !== answer.approved)
@@ -108,11 +108,11 @@ export function isDelivered(facts: Facts, id: string): boolean {
   return facts.answers.get(id)?.carried.some((run) => run.acknowledged) === true
 }
 
-/** No answer rides in the history that the person did not give. */
+/** No answer rides in the history that the user did not give. */
 function checkHistory(facts: Facts, { messages }: RunAgentInput): void {
   for (const { id, approved } of historyOf(messages)) {
     if (approved !== undefined && facts.answers.get(id)?.approved !== approved)
-      violate(facts, 'person', `The history says ${id} was answered ${approved}; the person did not say so.`)
+      violate(facts, 'person', `The history says ${id} was answered ${approved}; the user did not say so.`)
   }
 }
 
@@ -120,7 +120,7 @@ function checkUserMessages(facts: Facts, input: RunAgentInput): void {
   const texts = userTexts(input)
   const wanted = facts.said.filter(({ refused }) => !refused).map(({ text }) => text)
   if (texts.some((text, index) => text !== wanted[index]))
-    violate(facts, 'messages', `The server reads [${texts}] where the person said [${wanted}].`)
+    violate(facts, 'messages', `The server reads [${texts}] where the user said [${wanted}].`)
 }
 
 /** A message's own options go with the request that brings it. */

@@ -88,7 +88,7 @@ function compareCall(facts: Facts, before: MessagePart | undefined, after: CallP
     violate(
       facts,
       'person',
-      `${approval.id} is shown as answered ${approval.approved}; the person said ${given?.approved}.`,
+      `${approval.id} is shown as answered ${approval.approved}; the user said ${given?.approved}.`,
     )
   const isReopened =
     approval !== undefined && after.state === 'approval-requested' && facts.reopening.has(approval.id)

@@ -158,7 +158,7 @@ export class World {
     this.#called('listener')
   }
 
-  /** The person may act inside of a callback. */
+  /** The user may act inside of a callback. */
   #called(name: CallbackName): void {
     const count = (this.#callbacks.get(name) ?? 0) + 1
     this.#callbacks.set(name, count)

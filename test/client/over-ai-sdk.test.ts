@@ -1,58 +1,13 @@
 import { aiSdk } from '@countersign/ai-sdk'
 import { handleAiSdkChat } from '@countersign/ai-sdk/server'
-import { ChatClient, type Connection, nextStep, type ToolCallPart } from '@countersign/client'
-import { persistent } from '@countersign/client/persistence'
+import { nextStep, type ToolCallPart } from '@countersign/client'
 import { createAgent, memoryLedger, tool } from '@countersign/server'
-import { cut, gated, resolve, scriptedConnection, started, text } from '@countersign/testing'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { PlainChat } from '../interop/ai-sdk-chat.js'
-import { memoryPersistence } from './fake-browser.js'
-import { callOf } from './open-chat.js'
+import { callOf, openClient } from './open-chat.js'
 
-// What a stranger found in the fourteenth session: answers whose delivery is unknown, and AI SDK pages that answer an earlier message.
-
-function open(connection: Connection, persistence?: ReturnType<typeof persistent>) {
-  const client = new ChatClient({ connection, threadId: 't', ...(persistence && { persistence }) })
-  onTestFinished(() => client.dispose())
-  return client
-}
-
-const lost = [gated(1), [started(), cut()], [resolve(), text('Done.')]]
-
-test.each([true, false])(
-  'an answer that may have arrived is sent again by retry(), once (repeatsAnswers: %s)',
-  async (repeatsAnswers) => {
-    const stored = memoryPersistence()
-    const connection = { ...scriptedConnection(lost), repeatsAnswers }
-    const first = open(connection, persistent(stored, { saveEvery: 0 }))
-    await first.sendMessage('go')
-    await first.addToolApprovalResponse({ id: 'a1', approved: true })
-    expect(callOf(first, 'c1').approval?.delivery).toBe('unknown')
-    first.dispose()
-    const page = open(connection, persistent(stored))
-    await page.restore()
-    expect(nextStep(callOf(page, 'c1'))).toMatchObject({ state: 'kept', next: 'retry' })
-    await page.retry()
-    expect(connection.requests).toHaveLength(3)
-    await page.retry()
-    expect(connection.requests).toHaveLength(3)
-    expect(callOf(page, 'c1')).toMatchObject({ state: 'complete', approval: { delivery: 'settled' } })
-  },
-)
-
-test('an answer that may be lost stays so when a later run says nothing about it, and retry() sends it', async () => {
-  const connection = scriptedConnection([gated(1), [started(), cut()], [text('Hello.')], [resolve()]])
-  const client = open(connection)
-  await client.sendMessage('go')
-  await client.addToolApprovalResponse({ id: 'a1', approved: true })
-  await client.sendMessage('are you there?')
-  expect(client.getSnapshot().status).toBe('ready')
-  expect(callOf(client, 'c1').approval?.delivery).toBe('unknown')
-  await client.retry()
-  expect(connection.requests.at(-1)?.resume).toMatchObject([{ interruptId: 'a1' }])
-  expect(callOf(client, 'c1').state).toBe('complete')
-})
+// Answers and messages over the protocol of the AI SDK.
 
 test.each([
   [true, 'error', 'check'],
@@ -77,7 +32,7 @@ test.each([
         { type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a1' },
       )
     }
-    const client = open(aiSdk({ api: 'http://localhost/chat', fetch }))
+    const client = openClient({ connection: aiSdk({ api: 'http://localhost/chat', fetch }), threadId: 't' })
     await client.sendMessage('go')
     await client.addToolApprovalResponse({ id: 'a1', approved })
     await client.sendMessage('and?')

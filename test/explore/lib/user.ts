@@ -3,7 +3,7 @@ import { type Facts, type GivenAnswer, violate } from './facts.js'
 import type { ActName, Model } from './model.js'
 import type { Moment } from './observed.js'
 
-/** Something the person does. `id`: of a request, or of the call for `by-call`. */
+/** Something the user does. `id`: of a request, or of the call for `by-call`. */
 export type Act =
   | {
       readonly act: 'approve' | 'deny' | 'repeat' | 'contradict' | 'by-call' | 'withdraw' | 'cancel'
@@ -17,7 +17,7 @@ function printAct(act: Act): string {
   return 'text' in act ? `${act.act} ${act.text}` : act.act
 }
 
-/** What the person could do now, out of what the model allows. */
+/** What the user could do now, out of what the model allows. */
 export function enabledActs(model: Model, facts: Facts): Act[] {
   const { pendingApprovals } = facts.client.getSnapshot()
   const last = [...facts.answers.values()].at(-1)
@@ -54,7 +54,7 @@ function actsOf(
   }
 }
 
-/** Does it, notes it, and checks what the person is told of it. Gives back a promise that never rejects. */
+/** Does it, notes it, and checks what the user is told of it. Gives back a promise that never rejects. */
 export function perform(facts: Facts, model: Model, act: Act, moment: Moment): Promise<void> {
   const text = printAct(act)
   facts.log.push({ kind: 'act', act: text, moment })
@@ -124,7 +124,7 @@ async function again(facts: Facts, action: () => Promise<void>): Promise<Told> {
   return { status: 'done', problem: undefined }
 }
 
-/** The person acts: what a stop or a failure held back may go on. */
+/** The user acts: what a stop or a failure held back may go on. */
 function release(facts: Facts): void {
   facts.releases++
   facts.held = undefined

@@ -1,4 +1,4 @@
-// What strangers found in what a server says, keeps and starts with (F22, F58, F61, F62).
+// What a server says, keeps and starts with (F22, F58, F61, F62).
 import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,32 +1,20 @@
 import { type ModelEvent, tool } from '@countersign/server'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryPersistence } from './fake-browser.js'
 import { calls, here, openPage, startServer, startServerWith, stop, words } from './threads-server.js'
+import { gate } from './tools-in-pages.js'
 
 // Several pages of one browser on a conversation that the server keeps: they share what was not sent.
 
 type Page = ReturnType<typeof openPage>
 
-const status = ({ client }: Page) => client.getSnapshot().status
 const parts = ({ client }: Page) => client.getSnapshot().messages.flatMap((message) => message.parts)
-const call = (page: Page, name: string) =>
-  parts(page).flatMap((part) => (part.type === 'tool-call' && part.name === name ? part : []))[0]
+
 const texts = (page: Page) => parts(page).flatMap((part) => (part.type === 'text' ? part.text : []))
+
 const posts = (...pages: Page[]) =>
   pages.flatMap(({ requests }) => requests.filter(({ method }) => method === 'POST'))
-
-/** Machines that run the tests may be slow. */
-
-/** What holds a model or a tool back until it is called. */
-function gate() {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  onTestFinished(() => open())
-  return { open: () => open(), opened }
-}
 
 /** Pages that run the client tool `here`. Which of them did is in `ran`. */
 function pages(server: ReturnType<typeof startServer>, finished: Promise<void> = Promise.resolve()) {
@@ -51,7 +39,7 @@ const streams = (opened: Promise<void>, then: readonly ModelEvent[]) =>
   }
 
 test.each(['before', 'during'])(
-  'P a client tool runs in the tab that sent the message, not in another one opened %s the run',
+  'a client tool runs in the tab that sent the message, not in another one opened %s the run',
   async (when) => {
     const { open, opened } = gate()
     const server = startServer(streams(opened, calls('here', { x: 1 })), () => [words('Done.'), stop])
@@ -72,7 +60,7 @@ test.each(['before', 'during'])(
   },
 )
 
-test('P a reload of the tab that sent the message takes its run up: its client tool runs there, though another tab is open', async () => {
+test('a reload of the tab that sent the message takes its run up: its client tool runs there, though another tab is open', async () => {
   const { open, opened } = gate()
   const server = startServer(streams(opened, calls('here', { x: 1 })), () => [words('Done.'), stop])
   const { ran, page } = pages(server)
@@ -89,7 +77,12 @@ test('P a reload of the tab that sent the message takes its run up: its client t
   expect(ran).toEqual(['reloaded'])
 })
 
-test('P retry() in another tab does not run a client tool that still runs, and says so', async () => {
+const status = ({ client }: Page) => client.getSnapshot().status
+
+const call = (page: Page, name: string) =>
+  parts(page).flatMap((part) => (part.type === 'tool-call' && part.name === name ? part : []))[0]
+
+test('retry() in another tab does not run a client tool that still runs, and says so', async () => {
   const { open, opened } = gate()
   const server = startServer(
     () => calls('here', { x: 1 }),
@@ -108,7 +101,7 @@ test('P retry() in another tab does not run a client tool that still runs, and s
   expect([ran, posts(two)]).toEqual([['one'], []])
 })
 
-test('P a client tool of a tab that is gone waits for retry() in another one, and runs there once', async () => {
+test('a client tool of a tab that is gone waits for retry() in another one, and runs there once', async () => {
   const { open, opened } = gate()
   const server = startServer(streams(opened, calls('here', { x: 1 })), () => [words('Done.'), stop])
   const { ran, page } = pages(server)
@@ -127,7 +120,7 @@ test('P a client tool of a tab that is gone waits for retry() in another one, an
 })
 
 test.each(['before', 'during'])(
-  'P a message queued in one tab is sent by that tab alone, with another one opened %s the run',
+  'a message queued in one tab is sent by that tab alone, with another one opened %s the run',
   async (when) => {
     const { open, opened } = gate()
     const server = startServer(
@@ -154,7 +147,7 @@ test.each(['before', 'during'])(
   },
 )
 
-test('P a queued message of a tab that is gone is sent by the tab that is opened next', async () => {
+test('a queued message of a tab that is gone is sent by the tab that is opened next', async () => {
   const { open, opened } = gate()
   const server = startServer(streams(opened, [stop]), () => [words('First.'), stop])
   const { page } = pages(server)
@@ -172,7 +165,7 @@ test('P a queued message of a tab that is gone is sent by the tab that is opened
 })
 
 test.each([1, 2])(
-  'P an answer that is given while the reply streams is kept by %d reloads during that run, and counts',
+  'an answer that is given while the reply streams is kept by %d reloads during that run, and counts',
   async (reloads) => {
     const second = gate()
     const ran: number[] = []
@@ -220,25 +213,3 @@ test.each([1, 2])(
     expect(ran.sort()).toEqual([1, 2])
   },
 )
-
-test('P a request that was stopped before it arrived runs nothing, and adds no reply', async () => {
-  let asked = 0
-  const server = startServer(() => {
-    asked++
-    return [words('Late.'), stop]
-  })
-  const url = 'http://server.test/chat'
-  const stopped = await server.handle(new Request(`${url}?threadId=t&runId=r1`, { method: 'DELETE' }))
-  expect(stopped.status).toBe(204)
-  const post = async (runId: string) => {
-    const messages = [{ id: 'u1', role: 'user', content: 'Hi' }]
-    const input = { threadId: 't', runId, messages, tools: [], context: [], state: {}, forwardedProps: {} }
-    const headers = { 'content-type': 'application/json' }
-    const request = new Request(url, { method: 'POST', headers, body: JSON.stringify(input) })
-    return (await server.handle(request)).text()
-  }
-  expect(await post('r1')).not.toContain('Late.')
-  expect(asked).toBe(0)
-  // Only that run.
-  expect(await post('r2')).toContain('Late.')
-})
