@@ -812,3 +812,50 @@ test('what a page has left comes before what is said after its reload, also wher
   ])
   expect(shown(after)).toEqual(shown(working))
 })
+
+test('a page that could not reconnect for some time rejoins its run by itself once it can', async () => {
+  const [more, end] = [gate(), gate()]
+  const server = startServer(async function* () {
+    yield* [words('One, ')]
+    await more.opened
+    yield words('two, ')
+    await end.opened
+    yield* [words('three.'), stop]
+  })
+  const page = openPage(server)
+  void page.client.sendMessage('Count')
+  await vi.waitUntil(() => shown(page)[1]?.[1] === 'One, ')
+  page.network.isUp = false
+  more.open()
+  await vi.waitUntil(() => statusOf(page) === 'error')
+  page.network.isUp = true
+  await vi.waitUntil(() => statusOf(page) === 'streaming' && shown(page)[1]?.[1] === 'One, two, ')
+  end.open()
+  await vi.waitUntil(() => statusOf(page) === 'ready')
+  expect(shown(page)).toEqual([
+    ['user', 'Count'],
+    ['assistant', 'One, two, three.'],
+  ])
+})
+
+test('what stop() holds is still held after a reload while the stopped run is open on the server', async () => {
+  const { more, server, first } = await openInMidReply()
+  await first.client.sendMessage('And now?')
+  const { handle } = server
+  // The request that stops it is lost with the page.
+  server.handle = (request) => (request.method === 'DELETE' ? new Promise(() => {}) : handle(request))
+  first.client.stop()
+  await vi.waitUntil(() => String([...first.local.texts.values()]).includes('"isHeld":true'))
+  first.leave()
+  const second = openPage(server, { local: first.local })
+  await vi.waitUntil(() => statusOf(second) === 'streaming')
+  more.open()
+  await vi.waitUntil(() => statusOf(second) === 'ready')
+  const before = second.requests.length
+  await vi.waitUntil(() => second.requests.length > before + 3)
+  const posts = () => second.requests.filter(({ method }) => method === 'POST').length
+  expect([second.client.getSnapshot().queue.length, posts()]).toEqual([1, 0])
+  await second.client.retry()
+  await vi.waitUntil(() => shown(second).length === 4)
+  expect(second.client.getSnapshot().queue).toEqual([])
+})

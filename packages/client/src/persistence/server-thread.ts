@@ -102,11 +102,13 @@ export function openServerThread(
   }
 
   async function rejoin(runId: string | undefined): Promise<void> {
-    // What was queued while a run was open need not wait any longer, unless the user called `stop()`.
-    if (runId === undefined) {
-      if (unsent.found.isHeld) stop = { ...stop, holdsQueue: true }
-      return stop.holdsQueue ? undefined : host.sendQueued()
+    if (unsent.found.isHeld) {
+      stop = { ...stop, holdsQueue: true }
+      // The end of a run that is still open does not send it either.
+      void host.perform('stop', undefined)
     }
+    // What was queued while a run was open need not wait any longer, unless the user called `stop()`.
+    if (runId === undefined) return stop.holdsQueue ? undefined : host.sendQueued()
     const cursor = { threadId: session.threadId, runId }
     if (!(await host.rejoin({ cursor, isForeign: !runs.isOwn(runId) }))) {
       // It has ended meanwhile: the server has all of it. If that can't be shown yet, the next look does.
