@@ -57,8 +57,8 @@ export interface Limits {
    */
   readonly runBytes?: Share | undefined
   /**
-   * Bytes of request bodies and socket messages that are arriving or not processed yet; a message that was read counts as in
-   * `runBytes`, an open socket as 16 KiB. Default 32 MiB per user, 128 MiB in total. Beyond that: 429 `too-many-requests`, on sockets
+   * Bytes of request bodies and socket messages that are arriving or not processed yet, and of what waits unread in sockets; a message that
+   * was read counts as in `runBytes`, an open socket as 16 KiB, a frame that waits as 512 bytes more than it has. Default 32 MiB per user, 128 MiB in total. Beyond that: 429 `too-many-requests`, on sockets
    * close code 1013.
    */
   readonly arrivingBytes?: Share | undefined

@@ -19,13 +19,14 @@ const CHUNK_BYTES = 256
 const CONTROL_BYTES = 6
 
 /**
- * What one socket holds before it is processed: parts of an incomplete message, and messages whose sender is being determined.
- * Counted in the user's share, once there is a user. If the platform does not expose the connection, only whole messages are counted.
+ * What one socket holds: parts of an incomplete message, messages whose sender is being determined, and what waits to be sent. Counted in the
+ * user's share, once there is a user. If the platform does not expose the connection, only whole messages are counted of what arrives.
  */
 export class Arriving {
   #held: Held | undefined
   #owner: QuotaOwner
   #atWork = 0
+  #unsent = 0
   /** An upper bound for the bytes of the incomplete message, and the cost of its chunks. */
   #unfinished = 0
   #overhead = 0
@@ -80,6 +81,11 @@ export class Arriving {
     }
   }
 
+  /** So much waits to be sent. */
+  unsent(size: number): void {
+    if (this.#change(size - this.#unsent)) this.#unsent = size
+  }
+
   /** The socket's user is known from now on. */
   known(owner: QuotaOwner): void {
     if (owner === undefined || this.#owner !== undefined || this.#held === undefined) return
@@ -87,7 +93,7 @@ export class Arriving {
     this.#held.release()
     this.#held = takeArriving(
       owner,
-      SOCKET_BYTES + this.#atWork + this.#unfinished + this.#overhead,
+      SOCKET_BYTES + this.#atWork + this.#unsent + this.#unfinished + this.#overhead,
       this.limits,
     )
     if (this.#held === undefined) this.refuse('no-room')

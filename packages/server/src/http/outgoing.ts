@@ -15,21 +15,24 @@ export interface ServerSocket {
 }
 
 const OPEN = 1
-/** Bytes that may wait in the socket before its runs must wait. */
+/** The cost of a frame that waits, besides its bytes. */
+const FRAME_BYTES = 512
+/** What may wait before the runs of the socket must wait. */
 const HIGH_WATER = 1024 * 1024
-/** Bytes of messages and replies that a reader with more than {@link HIGH_WATER} unread may cause. */
-const MAX_UNREAD = 1024 * 1024
+/** What may wait of replies. A peer may stop reading, but then it must stop requesting. */
+const MAX_REPLIES = 1024 * 1024
 /** Ended runs that are kept until nothing waits. */
 const MAX_ENDED = 16
 /** Milliseconds between two looks at what waits, and at most that if the peer takes nothing. */
 const POLL_MS = 20
 const MAX_POLL_MS = 1000
 
-/** What a socket is sent, and what of it waits there. */
+/** What a socket is sent, and what of it waits there. Sizes are bytes in memory, at most about. */
 export class Outgoing {
-  /** Bytes of messages and replies since its reader has had too much unread. */
-  #unread = 0
-  /** The least that has waited, plus what was sent since: if there is less, the peer has taken something. */
+  /** Frames since nothing waited, and the size of the replies among them. */
+  #frames = 0
+  #replies = 0
+  /** The least bytes that have waited, plus what was sent since: if there are less, the peer has taken something. */
   #least = Number.POSITIVE_INFINITY
   #isWatched = false
   readonly #waiting = new Set<() => void>()
@@ -37,71 +40,98 @@ export class Outgoing {
 
   /**
    * @param gone Aborted when the socket has closed.
+   * @param hold Counts what waits now.
    * @param refuse Closes the socket, for a peer that reads nothing but keeps requesting, or has taken nothing for `stallTime`.
    */
   constructor(
     private readonly socket: ServerSocket,
     private readonly stallTime: number,
     private readonly gone: AbortSignal,
+    private readonly hold: (size: number) => void,
     private readonly refuse: (why: 'unread' | 'stalled') => void,
   ) {}
 
-  send(frame: ServerFrame): void {
+  /** Sends what the peer has requested. */
+  reply(frame: ServerFrame): void {
     const text = JSON.stringify(frame)
-    this.caused(text.length)
     this.#put(text)
+    this.replied(text.length)
+  }
+
+  /** A frame of so many bytes was sent, because the peer has requested it. */
+  replied(length: number): void {
+    this.#replies += length + FRAME_BYTES
+    this.#sent()
+    if (this.#replies > MAX_REPLIES) this.refuse('unread')
   }
 
   /** Sends events. Waits while too much is in the socket, unless the reader of the run has left. */
   async sendEvents(text: string, left: AbortSignal): Promise<void> {
     this.#put(text)
-    while (this.#amount > HIGH_WATER && !left.aborted) await untilWoken(this.#waiting, left)
+    this.#sent()
+    while (this.#size > HIGH_WATER && !left.aborted) await untilWoken(this.#waiting, left)
   }
 
-  /** The peer has caused so many bytes. It may stop reading, but then it must stop requesting. */
-  caused(length: number): void {
-    if (this.#amount <= HIGH_WATER) this.#unread = 0
-    else this.#unread += length
-    if (this.#unread > MAX_UNREAD) this.refuse('unread')
+  /** Sends a sign of life, unless something else is on its way. */
+  beat(frame: ServerFrame): void {
+    if (this.#bytes === 0) this.reply(frame)
   }
 
   /** Calls `act` once nothing waits: then a run that has ended was read. A peer that reads nothing must not collect them. */
   onceSent(act: () => void): void {
-    if (this.#amount === 0 || this.#ended.length >= MAX_ENDED) act()
+    if (this.#bytes === 0 || this.#ended.length >= MAX_ENDED) act()
     else this.#ended.push(act)
   }
 
-  get #amount(): number {
+  get #bytes(): number {
     return this.socket.readyState === OPEN ? (this.socket.bufferedAmount ?? 0) : 0
+  }
+
+  get #size(): number {
+    const bytes = this.#bytes
+    return bytes === 0 ? 0 : bytes + this.#frames * FRAME_BYTES
   }
 
   #put(text: string): void {
     if (this.socket.readyState !== OPEN) return
-    const before = this.#amount
+    const before = this.#bytes
+    if (before === 0) this.#emptied()
     this.socket.send(text)
-    this.#least += this.#amount - before
-    if (!this.#isWatched && this.#amount > 0) void this.#watch()
+    this.#least += this.#bytes - before
+  }
+
+  #sent(): void {
+    this.#frames++
+    if (this.#bytes === 0) this.#emptied()
+    else {
+      this.hold(this.#size)
+      if (!this.#isWatched) void this.#watch()
+    }
   }
 
   /** Looks again and again until nothing waits: sockets don't report when they have sent it. */
   async #watch(): Promise<void> {
     this.#isWatched = true
-    let quiet = 0
-    for (let amount = this.#amount; amount > 0; amount = this.#amount) {
-      this.#least = Math.min(this.#least, amount)
+    for (let quiet = 0; this.#bytes > 0 && quiet <= this.stallTime; ) {
+      this.#least = Math.min(this.#least, this.#bytes)
       const pause = Math.min(Math.max(POLL_MS, quiet / 8), MAX_POLL_MS)
       await sleep(pause, this.gone)
-      quiet = this.#amount < this.#least ? 0 : quiet + pause
+      quiet = this.#bytes < this.#least ? 0 : quiet + pause
       if (quiet === 0) wakeAll(this.#waiting)
-      if (quiet <= this.stallTime) continue
-      this.refuse('stalled')
-      break
     }
     this.#isWatched = false
+    if (this.#bytes > 0) this.refuse('stalled')
+    this.#emptied()
+  }
+
+  /** Nothing waits any more, or nobody takes it. */
+  #emptied(): void {
+    if (this.#frames === 0) return
+    this.#frames = 0
+    this.#replies = 0
     this.#least = Number.POSITIVE_INFINITY
+    if (this.socket.readyState === OPEN) this.hold(0)
     wakeAll(this.#waiting)
-    const ended = this.#ended
-    this.#ended = []
-    for (const act of ended) act()
+    for (const act of this.#ended.splice(0)) act()
   }
 }

@@ -66,7 +66,7 @@ export class SocketRuns {
     const { maxRuns = 16 } = this.options
     if (this.#runs.size >= maxRuns) {
       const message = `A socket has at most ${maxRuns} runs at a time.`
-      return this.out.send({ type: 'error', runId: id, code: 'too-many-runs', message })
+      return this.out.reply({ type: 'error', runId: id, code: 'too-many-runs', message })
     }
     const run: OpenRun = { id, gone: new AbortController(), replies: new Set(), stop: () => {} }
     this.#runs.set(id, run)
@@ -74,12 +74,12 @@ export class SocketRuns {
       await (frame.type === 'run' ? this.#run(run, frame, begun) : this.#rejoin(run, frame, begun))
       // Answers that the run has taken are confirmed before its end.
       await Promise.all(run.replies)
-      if (!run.gone.signal.aborted) this.out.send({ type: 'end', runId: id })
+      if (!run.gone.signal.aborted) this.out.reply({ type: 'end', runId: id })
     } catch (error) {
       const { aborted, reason } = run.gone.signal
       if (aborted && (error === reason || error === this.gone.reason)) return
       const { code, message } = describeRejection(this.agent, error)
-      if (!aborted) this.out.send({ type: 'error', runId: id, code, message })
+      if (!aborted) this.out.reply({ type: 'error', runId: id, code, message })
     } finally {
       this.#runs.delete(run.id)
       this.out.onceSent(() => run.gone.abort())
@@ -114,7 +114,7 @@ export class SocketRuns {
     const events = await openReplay(this.agent, holder, request, run.gone.signal)
     if (events === undefined) return
     // A run in the middle of a long call may say nothing for a while.
-    this.out.send({ type: 'events', runId: run.id, events: [] })
+    this.out.reply({ type: 'events', runId: run.id, events: [] })
     await this.#write(run, events)
   }
 
@@ -140,18 +140,18 @@ export class SocketRuns {
       const answers = readLiveAnswers(frame, this.agent.limits)
       const context = await this.contextOf(frame, this.gone)
       const delivery = await deliverAnswers(this.agent, this.#holder(context), answers, context)
-      if (delivery.status === 'taken') return this.out.send({ type: 'answered', id })
-      this.out.send({ type: 'refused', id, code: delivery.code, message: delivery.message })
+      if (delivery.status === 'taken') return this.out.reply({ type: 'answered', id })
+      this.out.reply({ type: 'refused', id, code: delivery.code, message: delivery.message })
     } catch (error) {
       if (this.gone.aborted) return
       const { code, message } = describeRejection(this.agent, error)
-      this.out.send({ type: 'refused', id, code, message })
+      this.out.reply({ type: 'refused', id, code, message })
     }
   }
 
   async #write({ id, gone }: OpenRun, batches: AsyncIterable<readonly LoggedEvent[]>): Promise<void> {
     const runId = JSON.stringify(id)
-    const beat = () => this.out.send({ type: 'events', runId: id, events: [] })
+    const beat = () => this.out.beat({ type: 'events', runId: id, events: [] })
     const timer = setInterval(beat, this.options.keepAlive ?? KEEP_ALIVE_MS)
     try {
       for await (const batch of batches) {

@@ -27,7 +27,7 @@ const TRY_AGAIN_LATER = 1013
 /** Bytes that a socket may still send after it was told to close. */
 const MAX_IGNORED = 64 * 1024
 
-const NO_ROOM = 'Too much is arriving at once. Open the socket again later.'
+const NO_ROOM = 'Too much is arriving, or waits to be read. Open the socket again later.'
 const NOT_READ = 'Replies are not read.'
 
 /**
@@ -37,7 +37,7 @@ const NOT_READ = 'Replies are not read.'
  * subject, runs belong to their socket: no other can rejoin or answer them.
  *
  * Closes with 1008 if the rules are broken (the reason is a code: `origin`, `invalid-request`, `request-too-large`; `too-many-requests` for a
- * reader that reads nothing but keeps requesting), and with 1013 if there is no room for what arrives (`too-many-requests`). Until a
+ * reader that reads nothing but keeps requesting), and with 1013 if there is no room for what arrives or waits to be read (`too-many-requests`). Until a
  * message is complete, only the platform's socket can limit it: set its message limit to 4 MiB.
  *
  * @param opened The request that opened the socket.
@@ -73,7 +73,7 @@ export function openSocket(
   socket.addEventListener('error', () => peer.gone())
   socket.addEventListener('close', () => peer.gone())
   socket.addEventListener('message', ({ data }) => void peer.receive(data))
-  for (const type of ['ping', 'pong'] as const) socket.on?.(type, ({ length }) => peer.control(length))
+  for (const type of ['ping', 'pong'] as const) socket.on?.(type, ({ length }) => peer.control(type, length))
   peer.open(opened)
 }
 
@@ -101,7 +101,8 @@ class Peer {
         ? this.#refuse(invalid(`A message did not arrive within ${arrivalTime} ms.`))
         : this.#refuse(tooMany('too-many-requests', NO_ROOM), TRY_AGAIN_LATER),
     )
-    this.#out = new Outgoing(socket, stallTime, this.#gone.signal, (why) =>
+    const hold = (size: number) => this.#arriving.unsent(size)
+    this.#out = new Outgoing(socket, stallTime, this.#gone.signal, hold, (why) =>
       why === 'unread'
         ? this.#refuse(tooMany('too-many-requests', NOT_READ))
         : this.#close(POLICY_VIOLATION, 'reader-too-slow'),
@@ -127,9 +128,10 @@ class Peer {
     this.#context({}, this.#gone.signal).catch(() => {})
   }
 
-  /** A ping or a pong has arrived. */
-  control(payload: number): void {
+  /** A ping, which the socket has answered, or a pong has arrived. */
+  control(type: 'ping' | 'pong', payload: number): void {
     this.#arriving.control(payload)
+    if (type === 'ping') this.#out.replied(payload)
   }
 
   /** Handles one message. Anything but a frame closes the socket: its sender uses another protocol. */
@@ -172,7 +174,6 @@ class Peer {
   #hear(length: number): void {
     if (!this.#closed) {
       this.#arriving.chunk(length)
-      this.#out.caused(length)
       return
     }
     // Told to close, the peer still sends more than a goodbye: its data is dropped, and the connection ends when the socket's close
