@@ -79,7 +79,7 @@ export async function handleAiSdkChat(
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
     const whole = new Set(run.messages)
     const step = run.again.find((message) => !whole.has(message))?.id
-    const own = { continued, keepAlive, messageId, runId, before: run.again, step }
+    const own = { continued, keepAlive, messageId, runId, before: run.again, step, limits: agent.limits }
     const select = isElsewhere ? onlyResults(agent.threads ? OVERTAKEN : ONLY_CARRIED_OUT) : undefined
     return toResponse(eventsOf(run.events, select), own, request)
   } catch (error) {
@@ -202,7 +202,7 @@ export async function resumeAiSdkChat(
       after === undefined
         ? { keepAlive, messageId, runId, before }
         : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip }
-    return toResponse(eventsOf(rest), options, request)
+    return toResponse(eventsOf(rest), { ...options, limits: agent.limits }, request)
   } catch (error) {
     void rest?.return?.()
     const { body, ...init } = rejection(agent, error, request.signal, 'GET')
@@ -260,6 +260,8 @@ interface StreamOptions extends AiSdkResponseOptions {
   readonly step?: string | undefined
   /** How many chunks of the run are left out: the client has them. */
   readonly skip?: number | undefined
+  /** Default: those of an agent without any. */
+  readonly limits?: Agent['limits'] | undefined
 }
 
 function toResponse(
@@ -269,13 +271,13 @@ function toResponse(
 ): Response {
   const gone = request?.signal
   const { frames, sent } = chunkFrames(events[Symbol.asyncIterator](), options)
-  const { runId } = options
+  const { runId, limits } = options
   // The id is whatever its client made it, and a header takes only Latin-1.
   const rest = runId !== undefined && `${encodeURIComponent(runId)}${sent > 0 ? `&before=${sent}` : ''}`
   const headers = { ...HEADERS, ...(rest && { [RUN_ID_HEADER]: rest }) }
   if (gone?.aborted) frames.cancel()
   else gone?.addEventListener('abort', frames.cancel, { once: true })
-  return new Response(sseBody(frames, request), { headers })
+  return new Response(sseBody(frames, request, limits), { headers })
 }
 
 /** `sent`: how many chunks come before those of the run. */

@@ -65,7 +65,7 @@ export async function respond(
   }
   const served = await answer(route, agent, incoming, options)
   if ('next' in served)
-    return new Response(sseBody(served, request), { headers: served.headers ?? SSE_HEADERS })
+    return new Response(sseBody(served, request, agent.limits), { headers: served.headers ?? SSE_HEADERS })
   const { body, ...init } = served
   return new Response(body, init)
 }

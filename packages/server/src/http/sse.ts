@@ -1,4 +1,6 @@
+import { DEFAULT_LIMITS, type FullLimits } from '../limits.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
+import { readerTooSlow } from '../scope/channel.js'
 
 /** Headers of an event stream. No CORS: the application decides which origins may read it. */
 export const SSE_HEADERS = {
@@ -119,14 +121,25 @@ export function piecesOf(
 /** Requests whose responses are read: Node no longer aborts the signal of a request that was collected. */
 const open = new Set<object>()
 
-/** The same frames as the body of the response to a request, which is kept until then. */
+/**
+ * The same frames as the body of the response to a request, which is kept until then. A reader that takes nothing of what is there for
+ * `stallTime` has gone: its next read fails. Noticing that takes at most twice as long.
+ */
 export function sseBody(
   frames: SseFrames,
   request: { readonly signal: AbortSignal } | undefined,
+  { stallTime }: FullLimits = DEFAULT_LIMITS,
 ): ReadableStream<Uint8Array> {
   const utf8 = new TextEncoder()
+  /** Of the last frame. A reader that takes so little now and then is still there, however long a frame takes it. */
+  let rest = new Uint8Array()
+  /** The reader asks for nothing at the moment, and has not left. */
+  let isIdle = true
+  let timer: (ReturnType<typeof setTimeout> & { unref?(): void }) | undefined
   const done = () => void (request && open.delete(request))
   const leave = () => {
+    isIdle = false
+    clearTimeout(timer)
     done()
     frames.cancel()
   }
@@ -134,25 +147,53 @@ export function sseBody(
     open.add(request)
     request.signal.addEventListener('abort', done, { once: true })
   }
-  // A run begins whether or not its response is read.
-  let first: Promise<string | undefined> | undefined = frames.next()
-  first.catch(() => {})
+  const afterStall = (act: () => void) => {
+    if (!isIdle) return
+    timer = setTimeout(act, stallTime)
+    timer.unref?.()
+  }
+  /** The next frame. A reader that asks for none does without comments. */
+  const read = async () => {
+    let frame: string | undefined
+    do frame = await frames.next()
+    while (isIdle && frame?.startsWith(':'))
+    return frame
+  }
+  let ahead: Promise<string | undefined> | undefined
+  const lookAhead = (controller: ReadableStreamDefaultController, next = read()) => {
+    ahead = next
+    next.then((frame) => (frame === undefined ? leave() : afterStall(() => lose(controller))), leave)
+  }
+  const lose = (controller: ReadableStreamDefaultController) => {
+    leave()
+    controller.error(readerTooSlow(`nothing of its response was read for ${stallTime} ms`))
+  }
   return new ReadableStream<Uint8Array>(
     {
+      // A run begins whether or not its response is read.
+      start: (controller) => lookAhead(controller, frames.next()),
       async pull(controller) {
-        let frame: string | undefined
-        try {
-          frame = await (first ?? frames.next())
-          first = undefined
-        } finally {
-          if (frame === undefined) leave()
+        isIdle = false
+        clearTimeout(timer)
+        if (rest.length === 0) {
+          let frame: string | undefined
+          try {
+            frame = await (ahead ?? read())
+            ahead = undefined
+          } finally {
+            if (frame === undefined) leave()
+          }
+          if (frame === undefined) return controller.close()
+          rest = utf8.encode(frame)
         }
-        if (frame === undefined) controller.close()
-        else controller.enqueue(utf8.encode(frame))
+        controller.enqueue(rest.subarray(0, PIECE))
+        rest = rest.subarray(PIECE)
+        isIdle = true
+        afterStall(() => (rest.length > 0 ? lose : lookAhead)(controller))
       },
       cancel: leave,
     },
-    // Nothing is read ahead: a reader that asks for more has sent what it had.
+    // A reader that asks for more has sent what it had.
     { highWaterMark: 0 },
   )
 }
