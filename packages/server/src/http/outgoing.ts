@@ -21,6 +21,8 @@ const FRAME_BYTES = 512
 const HIGH_WATER = 1024 * 1024
 /** What may wait of replies. A peer may stop reading, but then it must stop requesting. */
 const MAX_REPLIES = 1024 * 1024
+/** What of it counts for the user. Longer events count in the share of replies. */
+const MOST_HELD = HIGH_WATER + MAX_REPLIES
 /** Ended runs that are kept until nothing waits. */
 const MAX_ENDED = 16
 /** Milliseconds between two looks at what waits, and at most that if the peer takes nothing. */
@@ -104,7 +106,7 @@ export class Outgoing {
     this.#frames++
     if (this.#bytes === 0) this.#emptied()
     else {
-      this.hold(this.#size)
+      this.hold(Math.min(this.#size, MOST_HELD))
       if (!this.#isWatched) void this.#watch()
     }
   }

@@ -55,10 +55,7 @@ export function serveSocket(
 }
 
 /** What is checked of the request that opened a socket. */
-interface Opened {
-  readonly origin: string | null | undefined
-  readonly host: string | null | undefined
-}
+type Opened = Readonly<Record<'origin' | 'host', string | null | undefined>>
 
 /** {@link serveSocket}, for requests of any kind. */
 export function openSocket(
@@ -195,7 +192,7 @@ class Peer {
     if (this.#closed) return
     this.#closed = true
     try {
-      if (last) this.socket.send(JSON.stringify(last))
+      if (last) this.#out.reply(last)
       this.socket.close(code, reason)
     } catch {
       // It is already closed.

@@ -27,22 +27,23 @@ export interface SseFrames {
 export function sseFrames(
   events: AsyncIterator<readonly LoggedEvent[]>,
   runId: string,
-  keepAliveMs: number,
+  keepAlive?: number,
+  first?: string,
 ): SseFrames {
   const write = (batch: readonly LoggedEvent[]) =>
     batch.map(({ n, data }) => `id: ${runId}:${n}\ndata: ${data}\n\n`).join('')
-  return framesOf(events, write, keepAliveMs)
+  return framesOf(events, write, keepAlive, { first })
 }
 
-/** Converts items to frames with `write`; an empty string means no frame. `last` is sent at the end. */
+/** Converts items to frames with `write`; an empty string means no frame. `first` is sent at once, `last` at the end. */
 export function framesOf<T>(
   items: AsyncIterator<T>,
   write: (item: T) => string,
-  keepAliveMs: number,
-  last?: string,
+  keepAlive = KEEP_ALIVE_MS,
+  { first, last }: { first?: string | undefined; last?: string | undefined } = {},
 ): SseFrames {
   let pending: Promise<IteratorResult<T>> | undefined
-  let rest = last
+  let [head, rest] = [first, last]
   let timer: ReturnType<typeof setTimeout> | undefined
   let isQuiet = false
   let endWait: ((silence: 'silence') => void) | undefined
@@ -51,7 +52,7 @@ export function framesOf<T>(
   function look(): void {
     timer = undefined
     if (isQuiet) endWait?.('silence')
-    else if (endWait !== undefined) timer = setTimeout(look, keepAliveMs / 2)
+    else if (endWait !== undefined) timer = setTimeout(look, keepAlive / 2)
     isQuiet = true
   }
 
@@ -64,12 +65,17 @@ export function framesOf<T>(
       })
       isQuiet = false
       endWait = resolve
-      timer ??= setTimeout(look, keepAliveMs / 2)
+      timer ??= setTimeout(look, keepAlive / 2)
     })
   }
 
   return {
     async next() {
+      if (head !== undefined) {
+        const frame = head
+        head = undefined
+        return frame
+      }
       while (true) {
         const result = await read()
         endWait = undefined
@@ -93,28 +99,16 @@ export function framesOf<T>(
   }
 }
 
-/** UTF-16 units of a piece of a reply. */
-export const PIECE = 64 * 1024
+/** UTF-16 units that wait for a reader at once. One that takes so few now and then is still there, however long a frame takes it. */
+const PIECE = 16 * 1024
 
-/** A text in pieces, so that a reader who takes none is noticed. `done` is called once it was read, or its reader has gone. */
-export function piecesOf(
-  text: string,
-  headers: Readonly<Record<string, string>>,
-  done: () => void,
-): SseFrames {
-  let at = 0
-  return {
-    headers,
-    async next() {
-      const from = at
-      at += PIECE
-      // Not between the halves of a character.
-      if (/^[\ud800-\udbff]/.test(text.slice(at - 1, at))) at++
-      if (from < text.length) return text.slice(from, at)
-      done()
-      return undefined
-    },
-    cancel: done,
+export function* piecesOf(frame: string): Iterable<string> {
+  for (let at = 0; at < frame.length; ) {
+    const from = at
+    at += PIECE
+    // Not between the halves of a character.
+    if (/^[\ud800-\udbff]/.test(frame.slice(at - 1, at))) at++
+    yield frame.slice(from, at)
   }
 }
 
@@ -131,21 +125,20 @@ export function sseBody(
   { stallTime }: FullLimits = DEFAULT_LIMITS,
 ): ReadableStream<Uint8Array> {
   const utf8 = new TextEncoder()
-  /** Of the last frame. A reader that takes so little now and then is still there, however long a frame takes it. */
-  let rest = new Uint8Array()
+  let rest: string[] = []
   /** The reader asks for nothing at the moment, and has not left. */
   let isIdle = true
   let timer: (ReturnType<typeof setTimeout> & { unref?(): void }) | undefined
-  const done = () => void (request && open.delete(request))
   const leave = () => {
     isIdle = false
     clearTimeout(timer)
-    done()
+    if (request) open.delete(request)
     frames.cancel()
   }
-  if (request && !request.signal.aborted) {
+  if (request?.signal.aborted) leave()
+  else if (request) {
     open.add(request)
-    request.signal.addEventListener('abort', done, { once: true })
+    request.signal.addEventListener('abort', leave, { once: true })
   }
   const afterStall = (act: () => void) => {
     if (!isIdle) return
@@ -184,10 +177,9 @@ export function sseBody(
             if (frame === undefined) leave()
           }
           if (frame === undefined) return controller.close()
-          rest = utf8.encode(frame)
+          rest = [...piecesOf(frame)]
         }
-        controller.enqueue(rest.subarray(0, PIECE))
-        rest = rest.subarray(PIECE)
+        controller.enqueue(utf8.encode(rest.shift()))
         isIdle = true
         afterStall(() => (rest.length > 0 ? lose : lookAhead)(controller))
       },
