@@ -91,8 +91,8 @@ export interface Limits {
   /** The same for reports of `progress()`, which do not wait. Default 1 MiB. Beyond that, the run ends with `reader-too-slow`. */
   readonly reportedBytes?: number | undefined
   /**
-   * Milliseconds that a run waits for a reader that reads nothing, at most twice as long. Default 60,000. Beyond that, the reader counts as
-   * gone: `reader-too-slow`. Once the run has ended, also how long `drain` and `waitUntil` wait for a reader to take the rest.
+   * Milliseconds that a run, a socket or a response waits for a reader that takes nothing, at most twice as long. Default 60,000. Beyond that,
+   * the reader counts as gone: `reader-too-slow`. Once the run has ended, also how long `drain` and `waitUntil` wait for it to take the rest.
    */
   readonly stallTime?: number | undefined
 }
