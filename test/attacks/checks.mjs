@@ -310,7 +310,7 @@ export const checks = {
   depth: never(input, 'depth > limits.depth'),
   'proto keys': never(input, "Object.hasOwn(value, '__proto__')"),
   frame: gone(
-    server('http/socket.ts'),
+    server('http/client-frame.ts'),
     "if (typeof data !== 'string') throw invalid('A message must be text.')",
   ),
   shape: {
@@ -536,7 +536,7 @@ export const checks = {
   decisions: { file: input, find: 'if (decisions <= limits.answers) return', put: 'return' },
   'errors of a socket': gone(server('http/socket.ts'), "socket.addEventListener('error', () => peer.gone())"),
   'ids of a frame': {
-    file: server('http/socket.ts'),
+    file: server('http/socket-runs.ts'),
     find: "checkId('The id of an answer', frame.id, this.agent.limits)",
     put: 'String(frame.id)',
   },
@@ -548,7 +548,7 @@ export const checks = {
     },
     never(server('node.ts'), 'takesTooMuch(this, bodyBytes)'),
   ],
-  'size of a message': never(server('http/socket.ts'), 'data.length > limits.bodyBytes'),
+  'size of a message': never(server('http/client-frame.ts'), 'data.length > limits.bodyBytes'),
   'who it is comes first': {
     file: server('http/chat.ts'),
     find: `const context = await request.context()

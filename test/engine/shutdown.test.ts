@@ -423,3 +423,26 @@ test.each(Object.entries(slowPages))(
     expect(page.text()).not.toContain('RUN_FINISHED')
   },
 )
+
+test('drain does not wait for a page that follows a run of another process: the page gets the rest elsewhere', async () => {
+  const runLog = memoryRunLog()
+  const { agent: ofRun, letGo } = setUp({ runLog })
+  const elsewhere = setUp({ runLog }).agent
+  const next = setUp({ runLog }).agent
+  await isBegun(readFrom(handleChat(ofRun, request(input()), { context })))
+  const get = (lastEventId?: string) =>
+    new Request('http://localhost/?threadId=t&runId=r1', {
+      headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId },
+    })
+  const page = (await rejoinResponse(elsewhere, get(), { context })).body?.getReader()
+  const utf8 = new TextDecoder()
+  let seen = ''
+  while (!seen.includes('Once upon ')) seen += utf8.decode((await page?.read())?.value)
+  await elsewhere.drain()
+  await page?.cancel()
+  const rejoined = readFrom(rejoinResponse(next, get(/id: (\S+)\n[^\n]*\n*$/.exec(seen)?.[1]), { context }))
+  letGo()
+  await vi.waitUntil(() => rejoined.hasEnded)
+  expect(rejoined.text).toContain('a time.')
+  expect(rejoined.text).not.toContain('Once upon ')
+})

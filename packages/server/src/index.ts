@@ -49,10 +49,11 @@ export { type AnswerOptions, answerResponse } from './http/answer.js'
 export { handleChat } from './http/chat.js'
 export { type GrantsOptions, grantsResponse } from './http/grants.js'
 export { readRunInput } from './http/http.js'
+export type { ServerSocket } from './http/outgoing.js'
 export { previewResponse } from './http/preview.js'
 export { rejoinResponse, type ThreadOptions } from './http/rejoin.js'
 export type { ChatOptions, OriginRule } from './http/route-rules.js'
-export { type ServerSocket, type SocketOptions, serveSocket } from './http/socket.js'
+export { type SocketOptions, serveSocket } from './http/socket.js'
 export { threadResponse } from './http/thread.js'
 export {
   ApprovalCache,

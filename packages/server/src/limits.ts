@@ -57,8 +57,8 @@ export interface Limits {
    */
   readonly runBytes?: Share | undefined
   /**
-   * Bytes of request bodies and socket messages that are arriving or not processed yet; a message that was read counts as in
-   * `runBytes`, an open socket as 16 KiB. Default 32 MiB per user, 128 MiB in total. Beyond that: 429 `too-many-requests`, on sockets
+   * Bytes of request bodies and socket messages that are arriving or not processed yet, and of what waits unread in sockets; a message that
+   * was read counts as in `runBytes`, an open socket as 16 KiB, a frame that waits as 512 bytes more than it has. Default 32 MiB per user, 128 MiB in total. Beyond that: 429 `too-many-requests`, on sockets
    * close code 1013.
    */
   readonly arrivingBytes?: Share | undefined
@@ -91,8 +91,8 @@ export interface Limits {
   /** The same for reports of `progress()`, which do not wait. Default 1 MiB. Beyond that, the run ends with `reader-too-slow`. */
   readonly reportedBytes?: number | undefined
   /**
-   * Milliseconds that a run waits for a reader that reads nothing, at most twice as long. Default 60,000. Beyond that, the reader counts as
-   * gone: `reader-too-slow`. Once the run has ended, also how long `drain` and `waitUntil` wait for a reader to take the rest.
+   * Milliseconds that a run, a socket or a response waits for a reader that takes nothing, at most twice as long. Default 60,000. Beyond that,
+   * the reader counts as gone: `reader-too-slow`. Once the run has ended, also how long `drain` and `waitUntil` wait for it to take the rest.
    */
   readonly stallTime?: number | undefined
 }

@@ -7,19 +7,20 @@ import { answerRoute } from './http/answer.js'
 import { chatRoute } from './http/chat.js'
 import { grantsRoute } from './http/grants.js'
 import { type Arrival, type BodySource, bodyTooLarge, decode, readText } from './http/http.js'
+import type { ServerSocket } from './http/outgoing.js'
 import { previewRoute } from './http/preview.js'
 import { answer, type Incoming, type Route } from './http/route.js'
 import { type ChatOptions, handlerRules, type OriginRule, type RouteOptions } from './http/route-rules.js'
 import { parseBody, queryOf } from './http/run-input.js'
-import { openSocket, type ServerSocket, type SocketOptions } from './http/socket.js'
-import { SSE_HEADERS, type SseFrames } from './http/sse.js'
+import { openSocket, type SocketOptions } from './http/socket.js'
+import { piecesOf, SSE_HEADERS, type SseFrames } from './http/sse.js'
 import { threadRoute } from './http/thread.js'
 import { DEFAULT_LIMITS, type FullLimits } from './limits.js'
 import type { Agent } from './run/agent.js'
 import { readerTooSlow } from './scope/channel.js'
 import type { RunContext } from './scope/run-context.js'
 
-export type { ServerSocket } from './http/socket.js'
+export type { ServerSocket } from './http/outgoing.js'
 export { type FileLedger, type FileLedgerOptions, fileLedger } from './ledger/file-ledger.js'
 export type { SqliteModule } from './ledger/file-ledger-sqlite.js'
 
@@ -247,15 +248,6 @@ async function taken(
   }
 }
 
-/** Bytes that wait for a reader at once. One that takes so few now and then is still there, however long a frame takes it. */
-const SLICE = 16 * 1024
-
-function* slicesOf(frame: string): Iterable<string | Uint8Array> {
-  if (frame.length <= SLICE) return yield frame
-  const bytes = Buffer.from(frame)
-  for (let at = 0; at < bytes.length; at += SLICE) yield bytes.subarray(at, at + SLICE)
-}
-
 /** Disconnects a reader that reads nothing for too long: it can rejoin the run. */
 async function pipe(
   frames: SseFrames,
@@ -270,8 +262,8 @@ async function pipe(
     for (;;) {
       const frame = gone.aborted ? undefined : await frames.next()
       if (frame === undefined) break
-      for (const slice of slicesOf(frame))
-        if (!response.write(slice)) await taken('drain', response, gone, stallTime)
+      for (const piece of piecesOf(frame))
+        if (!response.write(piece)) await taken('drain', response, gone, stallTime)
     }
     response.end()
     if (!response.writableFinished) await taken('finish', response, gone, stallTime)

@@ -5,7 +5,6 @@ import {
   checkOptions,
   framesOf,
   invalid,
-  KEEP_ALIVE_MS,
   type LoggedEvent,
   openReplay,
   queryOf,
@@ -79,7 +78,7 @@ export async function handleAiSdkChat(
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.
     const whole = new Set(run.messages)
     const step = run.again.find((message) => !whole.has(message))?.id
-    const own = { continued, keepAlive, messageId, runId, before: run.again, step }
+    const own = { continued, keepAlive, messageId, runId, before: run.again, step, limits: agent.limits }
     const select = isElsewhere ? onlyResults(agent.threads ? OVERTAKEN : ONLY_CARRIED_OUT) : undefined
     return toResponse(eventsOf(run.events, select), own, request)
   } catch (error) {
@@ -202,7 +201,7 @@ export async function resumeAiSdkChat(
       after === undefined
         ? { keepAlive, messageId, runId, before }
         : { keepAlive, continued: withCallsOf(reply, messageId), runId, skip }
-    return toResponse(eventsOf(rest), options, request)
+    return toResponse(eventsOf(rest), { ...options, limits: agent.limits }, request)
   } catch (error) {
     void rest?.return?.()
     const { body, ...init } = rejection(agent, error, request.signal, 'GET')
@@ -245,8 +244,7 @@ export function toAiSdkResponse(
   gone?: AbortSignal,
 ): Response {
   checkOptions('toAiSdkResponse', options, { continued: routeRules.context, keepAlive: routeRules.keepAlive })
-  const { continued, keepAlive = KEEP_ALIVE_MS } = options
-  return toResponse(events, { continued, keepAlive }, gone && { signal: gone })
+  return toResponse(events, options, gone && { signal: gone })
 }
 
 interface StreamOptions extends AiSdkResponseOptions {
@@ -260,6 +258,8 @@ interface StreamOptions extends AiSdkResponseOptions {
   readonly step?: string | undefined
   /** How many chunks of the run are left out: the client has them. */
   readonly skip?: number | undefined
+  /** Default: those of an agent without any. */
+  readonly limits?: Agent['limits'] | undefined
 }
 
 function toResponse(
@@ -267,28 +267,18 @@ function toResponse(
   options: StreamOptions,
   request: { readonly signal: AbortSignal } | undefined,
 ): Response {
-  const gone = request?.signal
   const { frames, sent } = chunkFrames(events[Symbol.asyncIterator](), options)
-  const { runId } = options
+  const { runId, limits } = options
   // The id is whatever its client made it, and a header takes only Latin-1.
   const rest = runId !== undefined && `${encodeURIComponent(runId)}${sent > 0 ? `&before=${sent}` : ''}`
   const headers = { ...HEADERS, ...(rest && { [RUN_ID_HEADER]: rest }) }
-  if (gone?.aborted) frames.cancel()
-  else gone?.addEventListener('abort', frames.cancel, { once: true })
-  return new Response(sseBody(frames, request), { headers })
+  return new Response(sseBody(frames, request, limits), { headers })
 }
 
 /** `sent`: how many chunks come before those of the run. */
 function chunkFrames(
   events: AsyncIterator<AGUIEvent>,
-  {
-    continued,
-    keepAlive = KEEP_ALIVE_MS,
-    messageId = randomId('msg_'),
-    before = [],
-    step,
-    skip = 0,
-  }: StreamOptions,
+  { continued, keepAlive, messageId = randomId('msg_'), before = [], step, skip = 0 }: StreamOptions,
 ): { readonly frames: SseFrames; readonly sent: number } {
   const write = createAiSdkWriter({ messageId, continued, step })
   const frameOf = (chunks: readonly AiSdkChunk[]) =>
@@ -306,5 +296,8 @@ function chunkFrames(
     first = ''
     return text
   }
-  return { frames: framesOf(events, frame, keepAlive, 'data: [DONE]\n\n'), sent: early.length + open }
+  return {
+    frames: framesOf(events, frame, keepAlive, { last: 'data: [DONE]\n\n' }),
+    sent: early.length + open,
+  }
 }

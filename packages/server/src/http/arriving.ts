@@ -19,13 +19,15 @@ const CHUNK_BYTES = 256
 const CONTROL_BYTES = 6
 
 /**
- * What one socket holds before it is processed: parts of an incomplete message, and messages whose sender is being determined.
- * Counted in the user's share, once there is a user. If the platform does not expose the connection, only whole messages are counted.
+ * What one socket holds: parts of an incomplete message, messages whose sender is being determined, and what waits to be sent. Counted in the
+ * user's share, once there is a user. If the platform does not expose the connection, only whole messages are counted of what arrives.
  */
 export class Arriving {
   #held: Held | undefined
   #owner: QuotaOwner
+  #counted = SOCKET_BYTES
   #atWork = 0
+  #unsent = 0
   /** An upper bound for the bytes of the incomplete message, and the cost of its chunks. */
   #unfinished = 0
   #overhead = 0
@@ -47,11 +49,10 @@ export class Arriving {
   }
 
   chunk(length: number): void {
-    if (!this.#change(length + CHUNK_BYTES)) return
     this.#lastChunk = length
     this.#unfinished += length
     this.#overhead += CHUNK_BYTES
-    this.#timer ??= setTimeout(() => this.refuse('late'), this.limits.arrivalTime)
+    if (this.#count()) this.#timer ??= setTimeout(() => this.refuse('late'), this.limits.arrivalTime)
   }
 
   /** A message is complete. How much of the last chunk belongs to the next one is unknown, so all of the chunk stays counted. */
@@ -63,21 +64,26 @@ export class Arriving {
   /** A ping or a pong has arrived. It is not part of a message, even if it arrives in the middle of one. */
   control(payload: number): void {
     this.#unfinished -= payload + CONTROL_BYTES
-    this.#held?.grow(-payload - CONTROL_BYTES)
     if (this.#unfinished <= this.#floor) this.#settle()
+    else this.#count()
   }
 
   /** A message is in progress until the returned function is called. Returns undefined if there is no room for it. */
   work(size: number): (() => void) | undefined {
-    if (!this.#change(size)) return undefined
     this.#atWork += size
-    let done = false
+    if (!this.#count()) return undefined
+    let more = size
     return () => {
-      if (done) return
-      done = true
-      this.#atWork -= size
-      this.#held?.grow(-size)
+      this.#atWork -= more
+      more = 0
+      this.#count()
     }
+  }
+
+  /** So much waits to be sent. */
+  unsent(size: number): void {
+    this.#unsent = size
+    this.#count()
   }
 
   /** The socket's user is known from now on. */
@@ -85,11 +91,8 @@ export class Arriving {
     if (owner === undefined || this.#owner !== undefined || this.#held === undefined) return
     this.#owner = owner
     this.#held.release()
-    this.#held = takeArriving(
-      owner,
-      SOCKET_BYTES + this.#atWork + this.#unfinished + this.#overhead,
-      this.limits,
-    )
+    this.#counted = this.#size
+    this.#held = takeArriving(owner, this.#counted, this.limits)
     if (this.#held === undefined) this.refuse('no-room')
   }
 
@@ -103,14 +106,23 @@ export class Arriving {
   #settle(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#held?.grow(this.#floor - this.#unfinished - this.#overhead)
     this.#unfinished = this.#floor
     this.#overhead = 0
+    this.#count()
   }
 
-  #change(size: number): boolean {
-    if (this.#held?.grow(size)) return true
-    this.refuse('no-room')
-    return false
+  get #size(): number {
+    return SOCKET_BYTES + this.#atWork + this.#unsent + this.#unfinished + this.#overhead
+  }
+
+  /** Counts all of it. Returns whether there was room. */
+  #count(): boolean {
+    const more = this.#size - this.#counted
+    if (!this.#held?.grow(more)) {
+      this.refuse('no-room')
+      return false
+    }
+    this.#counted += more
+    return true
   }
 }

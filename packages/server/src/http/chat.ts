@@ -7,7 +7,7 @@ import { restFrames } from './rejoin.js'
 import { checkPost, type Route, respond, whileHeld } from './route.js'
 import type { ChatOptions } from './route-rules.js'
 import { readParsedInput } from './run-input.js'
-import { KEEP_ALIVE_MS, type SseFrames, sseFrames } from './sse.js'
+import { type SseFrames, sseFrames } from './sse.js'
 import { type StartedRun, startRun } from './start-run.js'
 
 /**
@@ -45,7 +45,7 @@ async function chatFrames(
   options: ChatOptions,
   gone: AbortSignal,
 ): Promise<SseFrames> {
-  const { context, keepAlive = KEEP_ALIVE_MS } = options
+  const { context, keepAlive } = options
   const { threadId, runId } = given
   const owner = ownerOf(subjectOf(context))
   const join = async () => {
@@ -70,10 +70,7 @@ async function chatFrames(
     if (begun !== undefined) return begun
     throw error
   }
-  const frames = sseFrames(run.events, run.input.runId, keepAlive)
-  if (gone.aborted) frames.cancel()
-  else gone.addEventListener('abort', frames.cancel, { once: true })
-  return frames
+  return sseFrames(run.events, run.input.runId, keepAlive)
 }
 
 /** Whether a request under the id of a known run is another one than the run's. What `prepare` makes of it may be stored in its place. */

@@ -28,7 +28,7 @@ export const grantsRoute: Route = {
       case 'GET': {
         if (query.has('mandate')) return json(await replay(agent, subject, threadId, query, request.gone))
         const grants = subject === undefined ? [] : await agent.grants.list(subject, threadId)
-        return whole(agent, context, json({ grants: grants.map(toSessionGrant) }), request.gone)
+        return whole(agent, context, json({ grants: grants.map(toSessionGrant) }))
       }
       case 'DELETE': {
         const id = query.has('id') ? { id: checkId('id', query.get('id'), agent.limits) } : {}

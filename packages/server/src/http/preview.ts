@@ -36,7 +36,7 @@ export const previewRoute: Route = {
     const owner = subjectOf(context)?.id
     const edits = readEdits(await request.readBody({ owner, limits }), limits)
     const preview = () => agent.previewEdits(edits, context, request.gone)
-    return whole(agent, context, json(await whileHeld(owner, edits, agent, preview)), request.gone)
+    return whole(agent, context, json(await whileHeld(owner, edits, agent, preview)))
   },
 }
 

@@ -5,8 +5,8 @@ import { bytesHeldBy, type Held, takeReply, takeRun } from './quota.js'
 import { readersOf } from './readers.js'
 import { nothing, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
-import { KEEP_ALIVE_MS, type SseFrames, sseFrames } from './sse.js'
-import { UnreadBatch } from './unread.js'
+import { type SseFrames, sseFrames } from './sse.js'
+import { readBatches } from './unread.js'
 
 /** What a request that only reads brings. */
 export interface ThreadOptions {
@@ -61,11 +61,9 @@ export async function openReplay(
   const quit = readersOf.get(key)?.join()
   const reading = new AbortController()
   let firstShare: Held | undefined
-  const unread = new UnreadBatch(ownerOf(holder), agent.limits)
   const release = () => {
     held.release()
     firstShare?.release()
-    unread.leave()
     reading.abort()
   }
   const leave = () => {
@@ -81,37 +79,24 @@ export async function openReplay(
   } finally {
     if (batches === undefined) leave()
   }
-  return batches && whileRead(batches, unread, release, leave)
+  if (batches === undefined) return undefined
+  const events = untilRead(batches, release)
+  return readBatches(events, ownerOf(holder), agent.limits, async () => {
+    // A generator that waits does not react to return(), and one that has not begun runs no `finally`.
+    leave()
+    await events.return()
+  })
 }
 
-function whileRead(
+async function* untilRead(
   batches: AsyncIterable<readonly LoggedEvent[]>,
-  unread: UnreadBatch,
   release: () => void,
-  leave: () => void,
-): AsyncIterableIterator<readonly LoggedEvent[]> {
-  async function* all() {
-    try {
-      for await (const batch of batches) {
-        unread.count(batch)
-        yield batch
-      }
-    } finally {
-      // Its reader has not sent the last batch yet: it leaves with `return`.
-      release()
-    }
-  }
-  const reading = all()
-  return {
-    next: () => reading.next(),
-    return() {
-      // A generator that waits does not react to return(), and one that has not begun runs no `finally`.
-      leave()
-      return reading.return(undefined)
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
+): AsyncGenerator<readonly LoggedEvent[], void, void> {
+  try {
+    yield* batches
+  } finally {
+    // Its reader has not sent the last batch yet: it leaves with `return`.
+    release()
   }
 }
 
@@ -123,20 +108,8 @@ export async function restFrames(
   keepAlive: number | undefined,
 ): Promise<SseFrames | undefined> {
   const events = await openReplay(agent, subjectOf(context), request, gone)
-  if (events === undefined) return undefined
-  const { next, cancel } = sseFrames(events, request.runId, keepAlive ?? KEEP_ALIVE_MS)
-  if (gone.aborted) cancel()
-  else gone.addEventListener('abort', cancel, { once: true })
   // The reader learns at once that it has rejoined: a run in the middle of a long call may say nothing for a while.
-  let first: string | undefined = ': rejoined\n\n'
-  return {
-    async next() {
-      const frame = first
-      first = undefined
-      return frame ?? next()
-    },
-    cancel,
-  }
+  return events && sseFrames(events, request.runId, keepAlive, ': rejoined\n\n')
 }
 
 export const rejoinRoute: Route = {

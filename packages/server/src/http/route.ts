@@ -5,7 +5,7 @@ import { type Arrival, checkRequest, type Rejection, readText, rejection, tooMan
 import { type QuotaOwner, takeReply, takeWaiting } from './quota.js'
 import { type RouteOptions, routeRules } from './route-rules.js'
 import { parseBody } from './run-input.js'
-import { PIECE, piecesOf, SSE_HEADERS, type SseFrames, sseBody } from './sse.js'
+import { SSE_HEADERS, type SseFrames, sseBody } from './sse.js'
 
 /** A request, whatever kind of server received it. */
 export interface Incoming {
@@ -65,23 +65,30 @@ export async function respond(
   }
   const served = await answer(route, agent, incoming, options)
   if ('next' in served)
-    return new Response(sseBody(served, request), { headers: served.headers ?? SSE_HEADERS })
+    return new Response(sseBody(served, request, agent.limits), { headers: served.headers ?? SSE_HEADERS })
   const { body, ...init } = served
   return new Response(body, init)
 }
+
+/** UTF-16 units of a reply that counts. */
+const LONG = 64 * 1024
 
 /** A reply of any length: a long one counts in its reader's share until it is sent. */
 export function whole(
   { limits }: Agent,
   context: RunContext | undefined,
   { body, headers }: Rejection,
-  gone: AbortSignal,
 ): SseFrames | Reply {
-  if (body.length <= PIECE) return { status: 200, body, headers }
-  const held = takeReply(subjectOf(context)?.id, 2 * body.length, limits)
-  if (gone.aborted) held.release()
-  gone.addEventListener('abort', held.release, { once: true })
-  return piecesOf(body, headers, held.release)
+  if (body.length <= LONG) return { status: 200, body, headers }
+  const { release } = takeReply(subjectOf(context)?.id, 2 * body.length, limits)
+  let frame: string | undefined = body
+  const next = async () => {
+    const text = frame
+    frame = undefined
+    if (text === undefined) release()
+    return text
+  }
+  return { headers, next, cancel: release }
 }
 
 /** A reply that only says that there is nothing to say. */

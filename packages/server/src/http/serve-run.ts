@@ -9,7 +9,7 @@ import { createChannel, type Outlet } from '../scope/channel.js'
 import { type Holder, ownerOf, type RunContext, runKey } from '../scope/run-context.js'
 import { type Held, holdResults, takeEarlyAnswer } from './quota.js'
 import { runReaders } from './readers.js'
-import { batchSize, UnreadBatch } from './unread.js'
+import { batchSize, readBatches } from './unread.js'
 
 /** How long a request with an answer waits for an approval request that was not made yet. */
 const EARLY_MS = 10_000
@@ -107,31 +107,14 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       write(outlet).finally(() => void sleep(limits.stallTime, left, false).then(deliver)),
     { sizeOf: batchSize, limits },
   )
-  const unread = new UnreadBatch(ownerOf(holder), agent.limits)
-  const served: AsyncIterableIterator<readonly LoggedEvent[]> = {
-    async next() {
-      unread.release()
-      const next = await events.next()
-      try {
-        if (!next.done) unread.count(next.value)
-      } catch (error) {
-        await served.return?.()
-        throw error
-      }
-      return next
-    },
-    async return() {
-      unread.leave()
-      // The server has taken what the request brought, so it is carried out like that of a reader who leaves later.
-      if (!began && goOnFor > 0 && kept && isNews(input, thread)) void events.next()
-      // First, so that a read which comes meanwhile does not start the run.
-      const left = events.return?.()
-      if (!began) await Promise.allSettled([thread?.close(), held.release()]).then(deliver)
-      await left
-      return { done: true, value: undefined }
-    },
-    [Symbol.asyncIterator]: () => served,
-  }
+  const served = readBatches(events, ownerOf(holder), limits, async () => {
+    // The server has taken what the request brought, so it is carried out like that of a reader who leaves later.
+    if (!began && goOnFor > 0 && kept && isNews(input, thread)) void events.next()
+    // First, so that a read which comes meanwhile does not start the run.
+    const left = events.return?.()
+    if (!began) await Promise.allSettled([thread?.close(), held.release()]).then(deliver)
+    await left
+  })
   return { events: served, delivered }
 }
 

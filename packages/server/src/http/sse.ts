@@ -1,4 +1,6 @@
+import { DEFAULT_LIMITS, type FullLimits } from '../limits.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
+import { readerTooSlow } from '../scope/channel.js'
 
 /** Headers of an event stream. No CORS: the application decides which origins may read it. */
 export const SSE_HEADERS = {
@@ -25,22 +27,23 @@ export interface SseFrames {
 export function sseFrames(
   events: AsyncIterator<readonly LoggedEvent[]>,
   runId: string,
-  keepAliveMs: number,
+  keepAlive?: number,
+  first?: string,
 ): SseFrames {
   const write = (batch: readonly LoggedEvent[]) =>
     batch.map(({ n, data }) => `id: ${runId}:${n}\ndata: ${data}\n\n`).join('')
-  return framesOf(events, write, keepAliveMs)
+  return framesOf(events, write, keepAlive, { first })
 }
 
-/** Converts items to frames with `write`; an empty string means no frame. `last` is sent at the end. */
+/** Converts items to frames with `write`; an empty string means no frame. `first` is sent at once, `last` at the end. */
 export function framesOf<T>(
   items: AsyncIterator<T>,
   write: (item: T) => string,
-  keepAliveMs: number,
-  last?: string,
+  keepAlive = KEEP_ALIVE_MS,
+  { first, last }: { first?: string | undefined; last?: string | undefined } = {},
 ): SseFrames {
   let pending: Promise<IteratorResult<T>> | undefined
-  let rest = last
+  let [head, rest] = [first, last]
   let timer: ReturnType<typeof setTimeout> | undefined
   let isQuiet = false
   let endWait: ((silence: 'silence') => void) | undefined
@@ -49,7 +52,7 @@ export function framesOf<T>(
   function look(): void {
     timer = undefined
     if (isQuiet) endWait?.('silence')
-    else if (endWait !== undefined) timer = setTimeout(look, keepAliveMs / 2)
+    else if (endWait !== undefined) timer = setTimeout(look, keepAlive / 2)
     isQuiet = true
   }
 
@@ -62,12 +65,17 @@ export function framesOf<T>(
       })
       isQuiet = false
       endWait = resolve
-      timer ??= setTimeout(look, keepAliveMs / 2)
+      timer ??= setTimeout(look, keepAlive / 2)
     })
   }
 
   return {
     async next() {
+      if (head !== undefined) {
+        const frame = head
+        head = undefined
+        return frame
+      }
       while (true) {
         const result = await read()
         endWait = undefined
@@ -91,68 +99,93 @@ export function framesOf<T>(
   }
 }
 
-/** UTF-16 units of a piece of a reply. */
-export const PIECE = 64 * 1024
+/** UTF-16 units that wait for a reader at once. One that takes so few now and then is still there, however long a frame takes it. */
+const PIECE = 16 * 1024
 
-/** A text in pieces, so that a reader who takes none is noticed. `done` is called once it was read, or its reader has gone. */
-export function piecesOf(
-  text: string,
-  headers: Readonly<Record<string, string>>,
-  done: () => void,
-): SseFrames {
-  let at = 0
-  return {
-    headers,
-    async next() {
-      const from = at
-      at += PIECE
-      // Not between the halves of a character.
-      if (/^[\ud800-\udbff]/.test(text.slice(at - 1, at))) at++
-      if (from < text.length) return text.slice(from, at)
-      done()
-      return undefined
-    },
-    cancel: done,
+export function* piecesOf(frame: string): Iterable<string> {
+  for (let at = 0; at < frame.length; ) {
+    const from = at
+    at += PIECE
+    // Not between the halves of a character.
+    if (/^[\ud800-\udbff]/.test(frame.slice(at - 1, at))) at++
+    yield frame.slice(from, at)
   }
 }
 
 /** Requests whose responses are read: Node no longer aborts the signal of a request that was collected. */
 const open = new Set<object>()
 
-/** The same frames as the body of the response to a request, which is kept until then. */
+/**
+ * The same frames as the body of the response to a request, which is kept until then. A reader that takes nothing of what is there for
+ * `stallTime` has gone: its next read fails. Noticing that takes at most twice as long.
+ */
 export function sseBody(
   frames: SseFrames,
   request: { readonly signal: AbortSignal } | undefined,
+  { stallTime }: FullLimits = DEFAULT_LIMITS,
 ): ReadableStream<Uint8Array> {
   const utf8 = new TextEncoder()
-  const done = () => void (request && open.delete(request))
+  let rest: string[] = []
+  /** The reader asks for nothing at the moment, and has not left. */
+  let isIdle = true
+  let timer: (ReturnType<typeof setTimeout> & { unref?(): void }) | undefined
   const leave = () => {
-    done()
+    isIdle = false
+    clearTimeout(timer)
+    if (request) open.delete(request)
     frames.cancel()
   }
-  if (request && !request.signal.aborted) {
+  if (request?.signal.aborted) leave()
+  else if (request) {
     open.add(request)
-    request.signal.addEventListener('abort', done, { once: true })
+    request.signal.addEventListener('abort', leave, { once: true })
   }
-  // A run begins whether or not its response is read.
-  let first: Promise<string | undefined> | undefined = frames.next()
-  first.catch(() => {})
+  const afterStall = (act: () => void) => {
+    if (!isIdle) return
+    timer = setTimeout(act, stallTime)
+    timer.unref?.()
+  }
+  /** The next frame. A reader that asks for none does without comments. */
+  const read = async () => {
+    let frame: string | undefined
+    do frame = await frames.next()
+    while (isIdle && frame?.startsWith(':'))
+    return frame
+  }
+  let ahead: Promise<string | undefined> | undefined
+  const lookAhead = (controller: ReadableStreamDefaultController, next = read()) => {
+    ahead = next
+    next.then((frame) => (frame === undefined ? leave() : afterStall(() => lose(controller))), leave)
+  }
+  const lose = (controller: ReadableStreamDefaultController) => {
+    leave()
+    controller.error(readerTooSlow(`nothing of its response was read for ${stallTime} ms`))
+  }
   return new ReadableStream<Uint8Array>(
     {
+      // A run begins whether or not its response is read.
+      start: (controller) => lookAhead(controller, frames.next()),
       async pull(controller) {
-        let frame: string | undefined
-        try {
-          frame = await (first ?? frames.next())
-          first = undefined
-        } finally {
-          if (frame === undefined) leave()
+        isIdle = false
+        clearTimeout(timer)
+        if (rest.length === 0) {
+          let frame: string | undefined
+          try {
+            frame = await (ahead ?? read())
+            ahead = undefined
+          } finally {
+            if (frame === undefined) leave()
+          }
+          if (frame === undefined) return controller.close()
+          rest = [...piecesOf(frame)]
         }
-        if (frame === undefined) controller.close()
-        else controller.enqueue(utf8.encode(frame))
+        controller.enqueue(utf8.encode(rest.shift()))
+        isIdle = true
+        afterStall(() => (rest.length > 0 ? lose : lookAhead)(controller))
       },
       cancel: leave,
     },
-    // Nothing is read ahead: a reader that asks for more has sent what it had.
+    // A reader that asks for more has sent what it had.
     { highWaterMark: 0 },
   )
 }

@@ -45,7 +45,7 @@ export const threadRoute: Route = {
     const query = queryOf(request.url)
     if (method === 'GET' && query.has('runId')) return rejoinRoute.serve(agent, request, options)
     const context = await request.context()
-    const reply = (found: Rejection) => whole(agent, context, found, request.gone)
+    const reply = (found: Rejection) => whole(agent, context, found)
     if (method === 'GET' && !query.has('threadId'))
       return reply(json(await listThreads(agent, query, context)))
     const id = (name: string) => checkId(name, query.get(name), agent.limits)

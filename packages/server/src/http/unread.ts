@@ -10,37 +10,41 @@ export function batchSize(batch: readonly LoggedEvent[]): number {
   return batch.reduce((sum, { data }) => sum + jsonSize(data), 0)
 }
 
-/** The batch that a reader was given last. A stalled reader never takes it, so a long one counts in its owner's share of replies. */
-export class UnreadBatch {
-  #held: Held | undefined
-  #left = false
-
-  constructor(
-    private readonly owner: QuotaOwner,
-    private readonly limits: FullLimits,
-  ) {}
-
-  /**
-   * Counts a batch in place of the one before.
-   *
-   * @throws CountersignError `too-many-runs` if there is no room for it.
-   */
-  count(batch: readonly LoggedEvent[]): void {
-    this.release()
-    // It has left while this batch was on its way.
-    if (this.#left) return
-    const size = batchSize(batch)
-    if (size > LONG_BATCH) this.#held = takeReply(this.owner, size, this.limits)
+/**
+ * The events of a run for one reader, who calls `return` once the last batch has been sent, and `leave` is called. A stalled reader never takes
+ * the batch that it was given last, so a long one counts in its owner's share of replies until it asks for the next: without room for
+ * it, reading fails with `too-many-runs`.
+ */
+export function readBatches(
+  events: AsyncIterator<readonly LoggedEvent[]>,
+  owner: QuotaOwner,
+  limits: FullLimits,
+  leave: () => Promise<void> | void,
+): AsyncIterableIterator<readonly LoggedEvent[]> {
+  let held: Held | undefined
+  let hasLeft = false
+  const reading: AsyncIterableIterator<readonly LoggedEvent[]> = {
+    async next() {
+      held?.release()
+      const next = await events.next()
+      const size = next.done ? 0 : batchSize(next.value)
+      // It may have left while this batch was on its way.
+      if (hasLeft || size <= LONG_BATCH) return next
+      try {
+        held = takeReply(owner, size, limits)
+      } catch (error) {
+        await reading.return?.()
+        throw error
+      }
+      return next
+    },
+    async return() {
+      hasLeft = true
+      held?.release()
+      await leave()
+      return { done: true, value: undefined }
+    },
+    [Symbol.asyncIterator]: () => reading,
   }
-
-  release(): void {
-    this.#held?.release()
-    this.#held = undefined
-  }
-
-  /** The reader has gone: nothing counts from now on. */
-  leave(): void {
-    this.#left = true
-    this.release()
-  }
+  return reading
 }
