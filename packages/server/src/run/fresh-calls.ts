@@ -70,9 +70,8 @@ export async function decideFresh(
     return refused(proposed, read.failure)
   }
   const { call } = read
-  const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
-  const gate = await decideGate(call, context, { policy: approvals.policy, warn, leave: scope.leave })
+  const gate = await decideGate(scope, call, context)
   await recordShadow(scope, call, context, gate)
   if (gate.kind === 'block') return refused(proposed, failed('denied', gate.reason))
   // It is used when the call starts: for a client tool, when it is handed out.
@@ -155,10 +154,8 @@ export async function runFresh(
     await auditGrant(scope, call, granted)
     await audit(scope, { event: 'started', ...told })
   }
-  const { approvals, warn } = scope.settings
   const context = gateContext(scope, toolCallId, messages)
-  const options = { policy: approvals.policy, warn, needed, leave: scope.leave }
-  const gate = await decideGate(call, context, options).catch(unlessLeft)
+  const gate = await decideGate(scope, call, context, { needed }).catch(unlessLeft)
   const idempotencyKey = await freshKey(scope, toolCallId)
   const preview = tool.previewUnasked
     ? await computePreview(scope, call, context).catch(unlessLeft)
@@ -216,11 +213,8 @@ export async function handOutFresh(
   { call, needed }: Extract<FreshDecision, { kind: 'client' }>,
   messages: readonly Message[],
 ): Promise<FreshResult | { readonly kind: 'client' }> {
-  const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
-  const { policy } = approvals
-  const asked = decideGate(call, context, { policy, warn, needed, leave: scope.leave })
-  const gate = await asked.catch(unlessLeft)
+  const gate = await decideGate(scope, call, context, { needed }).catch(unlessLeft)
   if (gate === undefined || scope.leave.aborted) return { kind: 'outcome', outcome: notRun() }
   if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
   const standing = await standingPermission(scope, call, gate, 'use')
