@@ -12,7 +12,7 @@ import {
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import { closeRequests } from '../answers/close-thread.js'
-import type { EditsToPreview } from '../answers/preview-edits.js'
+import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
 import { hasNews, type OpenThread } from '../conversation/open-thread.js'
@@ -46,10 +46,10 @@ import {
   closing,
   driveRun,
   openRunThread,
-  previewOf,
   type RunInput,
   type RunOptions,
   type RunOrigin,
+  scopeOutside,
 } from './run.js'
 import { runErrorEvent } from './run-error.js'
 import { runDeadline } from './timeouts.js'
@@ -273,7 +273,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       checkSubject(context?.subject)
       const key = { owner: context?.subject ?? null, threadId }
       await outside((stop) => {
-        const close = closing(settings, { threadId, runId: '' }, context, stop)
+        const close = closing(scopeOutside(settings, { threadId }, context, stop))
         return showVersion(threadsOf({ threads }), key, messageId, settings, close)
       }, gone)
     },
@@ -304,7 +304,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     },
     async previewEdits(edits, context, gone) {
       checkSubject(context?.subject)
-      return outside((stop) => previewOf(settings, edits, context, stop), gone)
+      return outside((stop) => previewEdits(scopeOutside(settings, edits, context, stop), edits), gone)
     },
     callHook: (hook, gone) => outside((stop) => callHook(stop, hook), gone),
     drain: (drainOptions) => drain.drain(drainOptions),
