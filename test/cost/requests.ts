@@ -14,7 +14,7 @@ import {
 } from '@countersign/server'
 import * as z from 'zod'
 import { ownFields } from './fields.js'
-import { many, marks, membersOf, one, SHAPES, text, times, type Value } from './shapes.js'
+import { ligatures, many, marks, membersOf, one, SHAPES, text, times, type Value } from './shapes.js'
 
 /** A request of about the size that is asked for. */
 export interface Asked {
@@ -358,7 +358,7 @@ const combined: readonly Asked[] = [
 ]
 
 /** Arguments of a call that the rules of the agent compare. */
-const compared: readonly Asked[] = Object.entries({ text, marks }).flatMap(([what, make]) =>
+const compared: readonly Asked[] = Object.entries({ text, marks, ligatures }).flatMap(([what, make]) =>
   Object.entries({
     text: (length: number) => ({ to: make(length) }),
     'a path': (length: number) => ({ path: `/tmp/${make(length)}` }),

@@ -31,6 +31,9 @@ export const text = (length: number): string => 'x'.repeat(Math.max(0, Math.floo
 export const marks = (length: number): string =>
   `a${'\u0301'.repeat(Math.max(0, length / 2))}${'\u0323'.repeat(Math.max(0, length / 2))}`
 
+/** NFKC makes 18 characters of each. */
+export const ligatures = (length: number): string => '\ufdfa'.repeat(Math.max(0, Math.floor(length / 3)))
+
 export const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: Math.max(1, Math.floor(count)) }, (_, index) => make(index))
 

@@ -93,8 +93,8 @@ export const mutants = [
     edits: [
       swap(
         start,
-        'await askPolicy(call, gate, {\n    policy: approvals.policy,',
-        'await askPolicy(call, gate, {\n    policy: undefined,',
+        'await askPolicy(scope, call, gate)',
+        'await askPolicy(scope, call, gate, () => undefined)',
       ),
     ],
   },
@@ -115,8 +115,8 @@ export const mutants = [
     edits: [
       swap(
         fresh,
-        'const options = { policy: approvals.policy, warn, needed, leave',
-        'const options = { policy: undefined, warn, needed, leave',
+        'const gate = await decideGate(scope, call, context, { needed }).catch(unlessLeft)\n  const idempotencyKey',
+        'const gate = await decideGate(scope, call, context, { needed, policy: () => undefined }).catch(unlessLeft)\n  const idempotencyKey',
       ),
     ],
   },
@@ -160,7 +160,7 @@ export const mutants = [
         '  const preview = await computePreview(scope, call, gate)\n',
         '  const { now: preview } = claimed as ClaimedCall & { now: ComputedPreview }\n',
       ),
-      swap(start, 'const { approvals, now, warn }', 'const { approvals, now: time, warn }'),
+      swap(start, 'const { approvals, now } = scope', 'const { approvals, now: time } = scope'),
       swap(start, 'const renewed = now()', 'const renewed = time()'),
       swap(start, 'now() >= renewed', 'time() >= renewed'),
       swap(start, 'now() >= verdict', 'time() >= verdict'),

@@ -45,7 +45,7 @@ export interface Limits {
   readonly openCalls?: number | undefined
   /** Levels of the JSON in a request. Default 64, at most 1,000. Beyond that: 400 `invalid-request`. */
   readonly depth?: number | undefined
-  /** UTF-16 units of an id in a request. Default 256, and at least that. Beyond that: 400 `invalid-request`. */
+  /** UTF-16 units of an id in a request. Default 256, and at least that. Beyond that: 400 `invalid-request`; `invalid-argument` of `agent.run`. */
   readonly idLength?: number | undefined
   /** Open runs, and readers that rejoin runs. Default 64 per user, 2,000 in total. Beyond that: 429 `too-many-runs`. */
   readonly runs?: Share | undefined

@@ -1,3 +1,4 @@
+import { omitUndefined } from '@countersign/core'
 import {
   type Attributes,
   type Context,
@@ -54,7 +55,7 @@ export function opentelemetry({ tracer, recordContent = false }: OpenTelemetryOp
       for (const span of run.children.values()) span.end(event.at)
       run.span.setAttributes({
         'countersign.run.outcome': event.outcome,
-        ...definedOnly({ 'countersign.finish_reason': event.finishReason }),
+        ...omitUndefined({ 'countersign.finish_reason': event.finishReason }),
         ...usageOf(event.usage),
       })
       finish(run.span, event, event.code)
@@ -87,7 +88,7 @@ export function opentelemetry({ tracer, recordContent = false }: OpenTelemetryOp
           'gen_ai.operation.name': 'chat',
           'gen_ai.provider.name': providerName(event.model),
           'gen_ai.request.model': modelName(event.model),
-          ...definedOnly({
+          ...omitUndefined({
             'gen_ai.system_instructions': system && JSON.stringify([{ type: 'text', content: system }]),
             'gen_ai.input.messages': genAiMessages(event.content?.messages),
           }),
@@ -101,7 +102,7 @@ export function opentelemetry({ tracer, recordContent = false }: OpenTelemetryOp
             ...(event.finishReason !== undefined && {
               'gen_ai.response.finish_reasons': [event.finishReason],
             }),
-            ...definedOnly({
+            ...omitUndefined({
               'countersign.first_event_ms': event.firstEventAfter,
               'gen_ai.output.messages': genAiMessages(event.content?.messages, event.finishReason),
             }),
@@ -114,11 +115,11 @@ export function opentelemetry({ tracer, recordContent = false }: OpenTelemetryOp
           ...toolAttributes(event),
           'gen_ai.operation.name': 'execute_tool',
           'countersign.approved': event.approved,
-          ...definedOnly({ 'gen_ai.tool.call.arguments': event.content?.input }),
+          ...omitUndefined({ 'gen_ai.tool.call.arguments': event.content?.input }),
         })
         break
       case 'call-finished':
-        end(definedOnly({ 'gen_ai.tool.call.result': event.content?.output }), event.code)
+        end(omitUndefined({ 'gen_ai.tool.call.result': event.content?.output }), event.code)
         break
       case 'approval-requested':
         start(`approval ${event.toolName}`, SpanKind.INTERNAL, {
@@ -128,7 +129,7 @@ export function opentelemetry({ tracer, recordContent = false }: OpenTelemetryOp
         break
       case 'approval-settled':
         end(
-          definedOnly({
+          omitUndefined({
             ...toolAttributes(event),
             'countersign.approval.id': event.approvalId,
             'countersign.approval.decision': event.decision,
@@ -140,7 +141,7 @@ export function opentelemetry({ tracer, recordContent = false }: OpenTelemetryOp
       case 'call-refused':
         run.span.addEvent(
           `countersign.${event.type}`,
-          definedOnly({ ...toolAttributes(event), 'error.type': event.code }),
+          omitUndefined({ ...toolAttributes(event), 'error.type': event.code }),
           event.at,
         )
         break
@@ -190,7 +191,7 @@ function toolAttributes({
   readonly toolCallId?: string | undefined
   readonly toolName?: string | undefined
 }): Attributes {
-  return definedOnly({
+  return omitUndefined({
     'gen_ai.tool.name': toolName,
     'gen_ai.tool.call.id': toolCallId,
     'gen_ai.tool.type': 'function',
@@ -202,7 +203,7 @@ function usageOf(usage: ModelFinished['usage']): Attributes {
     const counts = usage.flatMap((one) => one[name] ?? [])
     return counts.length === 0 ? undefined : counts.reduce((total, count) => total + count, 0)
   }
-  return definedOnly({
+  return omitUndefined({
     'gen_ai.usage.input_tokens': sum('inputTokens'),
     'gen_ai.usage.output_tokens': sum('outputTokens'),
     'gen_ai.usage.cache_read.input_tokens': sum('cachedInputTokens'),
@@ -248,8 +249,4 @@ function genAiPart(part: Exclude<ModelMessage['content'], string>[number]): Attr
     default:
       return part satisfies never
   }
-}
-
-function definedOnly(attributes: Attributes): Attributes {
-  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newApprovalId } from '../src/encoding/ids.js'
+import { usableIds } from '../src/encoding/ids.js'
 import { claimAndWait } from '../src/ledger/claim-and-wait.js'
 import { type ApprovalRecord, CLOCK_SKEW_MS, type Ledger, ledgerKey } from '../src/ledger/ledger.js'
 import { memoryLedger } from '../src/ledger/memory-ledger.js'
@@ -391,7 +391,7 @@ test('statelessLedger remembers nothing: every verified answer is carried out, n
 })
 
 test('D2 approval ids hold 128 random bits behind their prefix', () => {
-  const ids = new Set(Array.from({ length: 1000 }, newApprovalId))
+  const ids = new Set(Array.from({ length: 1000 }, usableIds(undefined, 'approval_')))
   expect(ids.size).toBe(1000)
   for (const id of ids) expect(id).toMatch(/^approval_[\w-]{22}$/)
 })

@@ -346,15 +346,21 @@ test('F58 what goes wrong before a run has begun is told as its error, and does 
     throw new TypeError('AbortSignal.any is not a function')
   })
   try {
-    const given = input([user('go')], { tools: null as never })
     const events: AGUIEvent[] = []
-    for await (const event of agent.run({ ...given, messages: null as never })) events.push(event)
+    for await (const event of agent.run(input([user('go')]))) events.push(event)
     expect(events.map(({ type }) => type)).toEqual(['RUN_STARTED', 'RUN_ERROR'])
-    const others: AGUIEvent[] = []
-    for await (const event of agent.run(given)) others.push(event)
-    expect(others.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'internal' })
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'internal' })
   } finally {
     timeout.mockRestore()
+  }
+})
+
+test('a run without a list of messages or tools is refused before it starts, like generate', async () => {
+  const { agent } = testAgent([say('hello')])
+  for (const wrong of [{ messages: null as never }, { tools: null as never }]) {
+    const refusal = expect.objectContaining({ code: 'invalid-argument' })
+    expect(() => agent.run(input([user('go')], wrong))).toThrow(refusal)
+    await expect(agent.generate(input([user('go')], wrong))).rejects.toEqual(refusal)
   }
 })
 

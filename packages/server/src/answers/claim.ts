@@ -33,7 +33,7 @@ export async function claimAnswer(
 
 /** The answer in the ledger and its state. Undefined if there is none, or the ledger can't be read now. */
 export async function firstAnswer(
-  scope: RunScope,
+  scope: Pick<RunScope, 'settings'>,
   ref: ApprovalRef,
 ): Promise<Exclude<ApprovalState, { phase: 'issued' }> | undefined> {
   const entry = await lookUp(scope, ref)

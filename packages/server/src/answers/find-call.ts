@@ -1,4 +1,5 @@
 import { readArguments } from '../encoding/canonical.js'
+import { groupedBy } from '../encoding/groups.js'
 import type { CallSite } from '../history/history.js'
 import type { LedgerEntry } from '../ledger/ledger.js'
 import { approvalIdOf } from './answers.js'
@@ -20,7 +21,7 @@ export function siteFinder(sites: readonly CallSite[]): (entry: LedgerEntry) => 
   const read = new Map<string, SameId>()
   return ({ record }) => {
     const { approvalId, toolCallId, toolName, earlier = [] } = record
-    byId ??= byCallId(sites)
+    byId ??= groupedBy(sites, ({ call }) => call.id)
     const known = read.get(toolCallId) ?? readSameId(byId.get(toolCallId) ?? [])
     read.set(toolCallId, known)
     const named = [...earlier, approvalId].findLast((id) => known.byApproval.has(id))
@@ -30,16 +31,6 @@ export function siteFinder(sites: readonly CallSite[]): (entry: LedgerEntry) => 
       known.last
     )
   }
-}
-
-function byCallId(sites: readonly CallSite[]): Map<string, CallSite[]> {
-  const byId = new Map<string, CallSite[]>()
-  for (const site of sites) {
-    const same = byId.get(site.call.id)
-    if (same === undefined) byId.set(site.call.id, [site])
-    else same.push(site)
-  }
-  return byId
 }
 
 function readSameId(sites: readonly CallSite[]): SameId {

@@ -172,9 +172,8 @@ async function decideUnasked(
     return closed(site.superseded ? MOVED_ON : 'the call was not completed')
   if (!ready.ok) return resultOf(site, interruptedOutcome())
   const { location } = ready.call.tool
-  const { approvals, warn } = scope.settings
   const context = gateContext(scope, site.call.id, messages)
-  const gate = await decideGate(ready.call, context, { policy: approvals.policy, warn, leave: scope.leave })
+  const gate = await decideGate(scope, ready.call, context)
   if (location === 'client' && gate.kind === 'run' && !site.superseded) {
     const { kind } = await findPermission(scope, ready.call, 'denial')
     if (kind === 'none') return { kind: 'client', site }

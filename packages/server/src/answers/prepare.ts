@@ -127,13 +127,12 @@ async function prepareVerdict(
   if (mandate !== undefined && !mayHaveRun && mandate.tool !== (await toolDigest(call.tool).catch(() => '')))
     return refuse(verdict, 'approval-mandate-refused', OTHER_VERSION, 'open')
   // Preview: that of edited arguments is asked for before.
-  const { approvals, warn } = scope.settings
   const isEdited = verdict.edits !== undefined && call.tool.preview !== undefined
   const approvedPreview = isEdited ? await previewOfEdits(scope, verdict, approved) : claims.previewHash
   if (isEdited && approvedPreview === undefined)
     return refuse(verdict, 'approval-edit-invalid', UNSEEN, 'open')
   // Policy: for the call as edited.
-  const policy = await askPolicy(call, gate, { policy: approvals.policy, warn, leave: scope.leave })
+  const policy = await askPolicy(scope, call, gate)
   if (policy.decision === 'block') {
     const answer = stampAnswer(scope, { decision: 'deny', reason: policy.reason }, 'policy')
     return { kind: 'reject', verdict, answer }

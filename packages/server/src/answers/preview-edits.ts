@@ -45,20 +45,18 @@ export async function previewEdits(
   if (entry === 'unavailable') throw refused({ ...NOT_KNOWN, code: 'ledger-unavailable' })
   if (entry !== undefined && entry.state.phase !== 'issued')
     throw refused({ code: 'approval-conflict', message: 'This request was answered before.' })
-  const { approvals, warn } = scope.settings
   const gate = gateContext(scope, id, [])
   const approved = await readApproved(scope, verdict, gate)
   if ('refusal' in approved) throw refused(approved.refusal)
-  const { leave } = scope
-  const policy = await askPolicy(approved.call, gate, { policy: approvals.policy, warn, leave })
+  const policy = await askPolicy(scope, approved.call, gate)
   if (policy.decision === 'block')
     throw refused({
       code: 'approval-edit-invalid',
       message: policy.reason ?? 'These arguments are not allowed.',
     })
   const preview = await computePreview(scope, approved.call, gate)
-  const proof =
-    preview && (await signEdit(verdict.claims, approved.call.canonical, preview.texts, approvals.keyring))
+  const { keyring } = scope.settings.approvals
+  const proof = preview && (await signEdit(verdict.claims, approved.call.canonical, preview.texts, keyring))
   if (preview === undefined || proof === undefined)
     throw refused({ code: 'approval-edit-invalid', message: `The tool ${name} has no preview.` })
   return { preview: preview.shown, proof }

@@ -12,7 +12,7 @@ import type { ApprovalRef, LedgerAnswer, LedgerEntry, StoredOutcome } from '../l
 import { unavailable } from '../ledger/ledger-row.js'
 import { isSuccess, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
-import { lookUp } from './look-up.js'
+import { firstAnswer } from './claim.js'
 import { decidedBy, restoreOutcome, toStored } from './outcome.js'
 
 type RecordScope = Pick<RunScope, 'settings' | 'owner'>
@@ -52,10 +52,7 @@ async function wholeAnswer(
 ): Promise<LedgerAnswer | undefined> {
   if (answer.decision !== 'approve' || answer.arguments !== '') return answer
   if (outcome.type === 'handed-out') return { ...answer, arguments: outcome.arguments }
-  const entry = await lookUp(scope, ref)
-  return entry === undefined || entry === 'unavailable' || entry.state.phase === 'issued'
-    ? undefined
-    : entry.state.answer
+  return (await firstAnswer(scope, ref))?.answer
 }
 
 /** What the user changed the arguments to, to be compared. */

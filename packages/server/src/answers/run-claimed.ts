@@ -130,15 +130,11 @@ const stale = (because: string, code: 'approval-stale' | 'ledger-unavailable' = 
  */
 async function decideStart(scope: RunScope, claim: Claim, claimed: ClaimedCall): Promise<Start> {
   const { verdict, asked, call, messages, approvedPreview, mayHaveRun, mandate } = claimed
-  const { approvals, now, warn } = scope.settings
+  const { approvals, now } = scope.settings
   // At the start, in the order of the table in docs/security.md: the policy, the preview, what was bound, the lease, standing denials,
   // the time.
   const gate = gateContext(scope, call.id, messages)
-  const { decision, reason } = await askPolicy(call, gate, {
-    policy: approvals.policy,
-    warn,
-    leave: scope.leave,
-  })
+  const { decision, reason } = await askPolicy(scope, call, gate)
   if (decision === 'block') return not({ why: 'forbidden', reason: reason?.slice(0, MAX_REASON_LENGTH) })
   const preview = await computePreview(scope, call, gate)
   const hash = preview && (await previewHash(verdict.claims, preview.texts, approvals.keyring))

@@ -1,4 +1,5 @@
 import { getCountersignMetadata, type Message, type ToolMessage } from '@countersign/core'
+import { groupedBy } from '../encoding/groups.js'
 import type { KnownMessage } from '../threads/known-threads.js'
 import type { StoredMessage, StoredThread } from '../threads/thread-store.js'
 
@@ -93,16 +94,8 @@ function versionsOf(
   return versions
 }
 
-type Children<M> = ReadonlyMap<string | null, readonly M[]>
-
-function childrenOf<M extends TreeMessage>(messages: readonly M[]): Children<M> {
-  const children = new Map<string | null, M[]>()
-  for (const message of messages) {
-    const same = children.get(message.parent)
-    if (same === undefined) children.set(message.parent, [message])
-    else same.push(message)
-  }
-  return children
+function childrenOf<M extends TreeMessage>(messages: readonly M[]): ReadonlyMap<string | null, readonly M[]> {
+  return groupedBy(messages, ({ parent }) => parent)
 }
 
 function isSpoken({ message }: StoredMessage): boolean {

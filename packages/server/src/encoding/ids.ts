@@ -17,24 +17,32 @@ export type NewId = (wanted?: string, mayReplace?: (id: string) => boolean) => s
 export function newIds(generateId: () => string, isTaken: (id: string) => boolean): NewId {
   const given = new Set<string>()
   return (wanted = generateId(), mayReplace = () => false) => {
+    const another = (suffix: string) =>
+      isId(`${wanted}-${suffix}`) ? `${wanted}-${suffix}` : randomId('msg_')
     let id = wanted
     for (let n = 2; (isTaken(id) || given.has(id)) && !mayReplace(id); n++)
-      id = n > MOST_TRIES ? randomId(`${wanted}-`) : `${wanted}-${n}`
+      id = another(n > MOST_TRIES ? randomId('') : `${n}`)
     given.add(id)
     return id
   }
 }
 
-/** A new approval id: unguessable, and never derived from the call's id. */
-export function newApprovalId(): string {
-  return randomId('approval_')
+/**
+ * Ids of an application's generator, if it has one. Random ones replace those that no request may have: a message that has one could not be
+ * sent again, nor a request answered.
+ */
+export function usableIds(generateId: (() => unknown) | undefined, prefix: string): () => string {
+  return () => {
+    const id = generateId?.()
+    return isId(id) ? id : randomId(prefix)
+  }
 }
 
 const ID = /^[^\p{Cc}\p{Cs}]+$/u
 
-/** Whether a string may be an id in a request: 1 to 256 characters, no control characters, no unpaired surrogate. */
-export function isId(text: string, most = 256): boolean {
-  return text.length <= most && ID.test(text)
+/** Whether a value may be an id in a request: text of 1 to 256 characters, no control characters, no unpaired surrogate. */
+export function isId(value: unknown, most = 256): value is string {
+  return typeof value === 'string' && value.length <= most && ID.test(value)
 }
 
 /** The part of a run's key (`runKey`) that names whose run it is: kind and id of its holder. Empty for a key of another form. */

@@ -6,6 +6,7 @@ import {
   omitUndefined,
   type Preview,
 } from '@countersign/core'
+import { byteLength } from '../encoding/bytes.js'
 import { bindingText, canonicalJson } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { callHook, isLeft } from '../encoding/hooks.js'
@@ -25,7 +26,7 @@ import type { AgentTool } from '../tools/toolkit.js'
 import { termsOf } from './gate.js'
 import { mandatesText, offerMandates } from './mandates.js'
 import { redacted } from './mask.js'
-import { bytesOf, type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './preview.js'
+import { type ComputedPreview, computePreview, MAX_PREVIEW_BYTES } from './preview.js'
 import { toolDigest } from './tool-digest.js'
 
 export type { ApprovalRequest } from '../scope/confirm.js'
@@ -182,7 +183,7 @@ function digestOf({ settings }: RunScope, tool: ReadyCall['tool']): Promise<stri
 /** The preview of the request before this one, if both together are no larger than one may be. */
 function previousOf({ texts }: ComputedPreview, { again }: OwnTerms): Pick<ApprovalRecord, 'previous'> {
   if (again?.previous === undefined) return {}
-  const isSmall = bytesOf(texts.shown) + bytesOf(JSON.stringify(again.previous)) <= MAX_PREVIEW_BYTES
+  const isSmall = byteLength(texts.shown) + byteLength(JSON.stringify(again.previous)) <= MAX_PREVIEW_BYTES
   return { previous: isSmall ? again.previous : TOO_LARGE }
 }
 

@@ -23,44 +23,44 @@ export type GateDecision =
  * runs gets here because the provider requires approval, so it never just runs.
  */
 export async function decideGate(
+  scope: GateScope,
   call: ReadyCall,
   context: GateContext,
-  options: AskOptions & {
-    /** The earlier result of the tool's own rule, which is evaluated only once. */
-    readonly needed?: boolean | undefined
-  },
+  { needed, policy }: GateOptions = {},
 ): Promise<GateDecision> {
-  const policy = await askPolicy(call, context, options)
+  const said = await askPolicy(scope, call, context, policy)
   const isProviders = call.tool.location === 'provider'
-  switch (policy.decision) {
+  switch (said.decision) {
     case 'block':
-      return { kind: 'block', reason: policy.reason }
+      return { kind: 'block', reason: said.reason }
     case 'allow':
       return isProviders ? { kind: 'ask' } : { kind: 'run', approved: true }
     case 'ask':
-      return { kind: 'ask', reason: policy.reason }
+      return { kind: 'ask', reason: said.reason }
     case undefined: {
-      const { needed } = options
-      const asks = isProviders || (needed ?? (await needsApproval(call.tool, call.input, context, options)))
+      const asks = isProviders || (needed ?? (await needsApproval(scope, call, context)))
       return asks ? { kind: 'ask', byTool: true } : { kind: 'run', approved: false }
     }
     default:
-      return policy.decision satisfies never
+      return said.decision satisfies never
   }
 }
 
-interface AskOptions {
+type GateScope = Pick<RunScope, 'settings' | 'leave'>
+
+interface GateOptions {
+  /** The earlier result of the tool's own rule, which is evaluated only once. */
+  readonly needed?: boolean | undefined
+  /** Default: the agent's. */
   readonly policy?: Policy | undefined
-  readonly warn: Warn
-  /** Ends the wait for the policy and the tool's rule. */
-  readonly leave: AbortSignal | undefined
 }
 
 /** The policy's decision about a call; `ask` if it throws or returns anything invalid. */
 export async function askPolicy(
+  { settings, leave }: GateScope,
   call: ReadyCall,
   context: GateContext,
-  { policy, warn, leave }: AskOptions,
+  policy = settings.approvals.policy,
 ): Promise<{
   readonly decision: 'allow' | 'ask' | 'block' | undefined
   readonly reason?: string | undefined
@@ -78,19 +78,18 @@ export async function askPolicy(
     if (said === undefined) return { decision: undefined }
     const { decision, reason } = typeof said === 'string' ? { decision: said, reason: undefined } : said
     if (decision === 'allow' || decision === 'ask' || decision === 'block') return { decision, reason }
-    warn(`The policy returned ${JSON.stringify(said)} for ${call.name}; approval is requested.`)
+    settings.warn(`The policy returned ${JSON.stringify(said)} for ${call.name}; approval is requested.`)
   } catch (error) {
     if (isLeft(error)) throw error
-    warn(`The policy failed for ${call.name}; approval is requested.`, error)
+    settings.warn(`The policy failed for ${call.name}; approval is requested.`, error)
   }
   return { decision: 'ask' }
 }
 
 async function needsApproval(
-  tool: ReadyCall['tool'],
-  input: unknown,
+  { settings, leave }: RuleScope,
+  { tool, input }: Pick<ReadyCall, 'tool' | 'input'>,
   context: GateContext,
-  { warn, leave }: AskOptions,
 ): Promise<boolean> {
   const rule = termsOf(tool).needed
   if (rule === false) return false
@@ -100,9 +99,14 @@ async function needsApproval(
     return needed !== false
   } catch (error) {
     if (isLeft(error)) throw error
-    warn(`needsApproval of ${tool.name} failed; approval is requested.`, error)
+    settings.warn(`needsApproval of ${tool.name} failed; approval is requested.`, error)
     return true
   }
+}
+
+interface RuleScope {
+  readonly settings: { readonly warn: Warn }
+  readonly leave: AbortSignal | undefined
 }
 
 /**
@@ -120,7 +124,7 @@ export async function isApprovalNeeded(
   if (!checked.ok) return false
   const { messages = [], context: services = {}, warn = () => {} } = context
   const about = { toolCallId: call.id, messages, context: services }
-  return needsApproval(tool, checked.value, about, { warn, leave: undefined })
+  return needsApproval({ settings: { warn }, leave: undefined }, { tool, input: checked.value }, about)
 }
 
 /** A tool's approval terms, from whichever of its options set them. */
@@ -165,10 +169,9 @@ export async function recordShadow(
   const ruled = decided.kind === 'run' ? !decided.approved : decided.kind === 'ask' && decided.byTool
   const needed = ruled ? decided.kind === 'ask' : undefined
   const over = AbortSignal.timeout(approvals.previewTimeout)
-  const shadow = await decideGate(call, context, {
-    policy: approvals.shadow,
-    ...{ warn, needed, leave: anySignal([scope.leave, over]) },
-  }).catch((error: unknown) => {
+  const patient = { ...scope, leave: anySignal([scope.leave, over]) }
+  const asked = decideGate(patient, call, context, { needed, policy: approvals.shadow })
+  const shadow = await asked.catch((error: unknown) => {
     if (!isLeft(error) || !over.aborted) throw error
     warn(`The shadow policy did not decide about ${call.name} within ${approvals.previewTimeout} ms.`)
   })

@@ -1,4 +1,5 @@
 import { type GateContext, isRecord, type Preview, readPreview } from '@countersign/core'
+import { byteLength } from '../encoding/bytes.js'
 import { canonicalJson, MAX_JSON_DEPTH } from '../encoding/canonical.js'
 import { copyOf } from '../encoding/copy.js'
 import { callHook, isLeft } from '../encoding/hooks.js'
@@ -94,7 +95,7 @@ function readMade(made: unknown): ReadPreview {
   const written = canonicalJson(made)
   if (!written.ok) return noPreview(`The tool gave ${inWords(made)} that is not JSON: ${written.reason}.`)
   const { canonical } = written
-  if (canonical.length > MAX_PREVIEW_BYTES || bytesOf(canonical) > MAX_PREVIEW_BYTES)
+  if (canonical.length > MAX_PREVIEW_BYTES || byteLength(canonical) > MAX_PREVIEW_BYTES)
     return noPreview(TOO_LARGE)
   // Parsed, so that what the tool does to its object later changes nothing.
   const value = JSON.parse(canonical)
@@ -143,9 +144,3 @@ function noPreview(reason: string): ReadPreview {
 const MAX_REASON = 1024
 
 const MANY_MASKS: Preview = { kind: 'none', reason: 'The arguments have too many masked values.' }
-
-const utf8 = new TextEncoder()
-
-export function bytesOf(text: string): number {
-  return utf8.encode(text).length
-}

@@ -9,6 +9,7 @@ import {
   type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
+import { addTo, groupedBy } from '../encoding/groups.js'
 import { failed, type ToolOutcome, toResultContent } from '../outcome.js'
 import type { ProposedCall } from '../tools/call.js'
 import { isReserved } from '../tools/toolkit.js'
@@ -58,9 +59,7 @@ const callsOf = turnwise<CallSite>((history, from, end) => {
     for (const call of message.toolCalls ?? []) {
       const site = { call, message, index, superseded: index < lastUser }
       sites.push(site)
-      const same = open.get(call.id)
-      if (same === undefined) open.set(call.id, [site])
-      else same.push(site)
+      addTo(open, call.id, site)
     }
   })
   return { items: sites, isClosed: sites.every(({ result }) => result !== undefined) }
@@ -88,12 +87,7 @@ export function withResults(
   history: readonly Message[],
   results: readonly ToolMessage[],
 ): readonly Message[] {
-  const waiting = new Map<string, ToolMessage[]>()
-  for (const result of results) {
-    const same = waiting.get(result.toolCallId)
-    if (same === undefined) waiting.set(result.toolCallId, [result])
-    else same.push(result)
-  }
+  const waiting = groupedBy(results, ({ toolCallId }) => toolCallId)
   const byCall = new Map<ToolCall, ToolMessage>()
   for (const { call } of findUnansweredCalls(history)) {
     const result = waiting.get(call.id)?.shift()

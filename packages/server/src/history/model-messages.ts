@@ -9,6 +9,7 @@ import {
   type ToolMessage,
   type UserMessage,
 } from '@countersign/core'
+import { addTo } from '../encoding/groups.js'
 import type {
   ModelApprovalResponse,
   ModelFile,
@@ -98,19 +99,14 @@ function partOf(prepared: readonly Message[], provider: string, forwarded: Forwa
 function reasoningByOwner(messages: readonly Message[]): ReadonlyMap<string, readonly ReasoningMessage[]> {
   const byOwner = new Map<string, ReasoningMessage[]>()
   let unowned: ReasoningMessage[] = []
-  const give = (owner: string, given: readonly ReasoningMessage[]) => {
-    const known = byOwner.get(owner)
-    if (known === undefined) byOwner.set(owner, [...given])
-    else for (const message of given) known.push(message)
-  }
   for (const message of messages) {
     if (message.role === 'reasoning') {
       const owner = asString(getCountersignMetadata(message.metadata).messageId)
       if (owner === undefined) unowned.push(message)
-      else give(owner, [message])
+      else addTo(byOwner, owner, message)
       continue
     }
-    if (message.role === 'assistant' && unowned.length > 0) give(message.id, unowned)
+    if (message.role === 'assistant') for (const one of unowned) addTo(byOwner, message.id, one)
     unowned = []
   }
   return byOwner

@@ -40,7 +40,7 @@ export function parseBody(text: string, { depth } = DEFAULT_LIMITS): unknown {
  * @throws CountersignError `invalid-request`
  */
 export function checkId(name: string, id: unknown, { idLength } = DEFAULT_LIMITS): string {
-  if (typeof id === 'string' && isId(id, idLength)) return id
+  if (isId(id, idLength)) return id
   const most = `${idLength} characters (the option \`limits.idLength\` of createAgent)`
   throw invalid(`${name} must be text of 1 to ${most} without control characters.`)
 }

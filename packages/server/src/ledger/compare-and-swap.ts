@@ -1,4 +1,5 @@
 import { randomId } from '../encoding/ids.js'
+import { sleep } from '../encoding/signals.js'
 import type { Owner } from './ledger.js'
 import {
   type Change,
@@ -127,7 +128,7 @@ async function takeBack(within: Within, sent: Sent): Promise<void> {
   while (performance.now() < sent.end) {
     const isOver = await within((remote, left) => tryToTakeBack(remote, left, sent)).catch(() => false)
     if (isOver) return
-    await quietly(AGAIN_MS)
+    await sleep(AGAIN_MS, undefined, false)
   }
 }
 
@@ -146,12 +147,4 @@ async function tryToTakeBack(remote: RemoteRows, left: () => number, sent: Sent)
   const notAfter = clock + Math.floor(Math.min(left(), rest - 1))
   const outcome = await remote.swap({ owner, key, was: version, others: [], row: restored, now, notAfter })
   return outcome === 'swapped'
-}
-
-/** Waits without keeping the process alive. */
-function quietly(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer: { unref?: () => void } | number = setTimeout(resolve, ms)
-    if (typeof timer === 'object') timer.unref?.()
-  })
 }

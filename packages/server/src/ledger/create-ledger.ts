@@ -92,6 +92,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
     rows: limits.maxOpenPerThread ?? 1024,
     bytes: limits.maxOpenBytesPerThread ?? 4 * 1024 * 1024,
   }
+  const changed = store.changed?.bind(store)
 
   /** Reads and changes one approval in one atomic step; `more` adds to the change. */
   function step<Result>(
@@ -199,8 +200,7 @@ export function createLedger(store: RowStore, limits: LedgerLimits = {}): Ledger
       return step<ReclaimResult>(ref, NOT_ISSUED, decide, undoClaim)
     },
 
-    changed:
-      store.changed && ((ref, signal) => store.changed?.(ref.owner, approvalKey(ref), signal) ?? never()),
+    changed: changed && ((ref, signal) => changed(ref.owner, approvalKey(ref), signal)),
 
     async grant(request) {
       return store.update<GrantResult>(
@@ -328,10 +328,6 @@ function undoClaim(
 
 function entryAt({ record, state }: LedgerEntry, now: number): LedgerEntry {
   return { record, state: stateAt(state, now) }
-}
-
-function never(): Promise<void> {
-  return new Promise(() => {})
 }
 
 /** @throws CountersignError `invalid-option` */

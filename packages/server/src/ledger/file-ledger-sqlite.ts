@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CountersignError } from '@countersign/core'
+import { nextTurn } from '../encoding/signals.js'
 import type { SqlDatabase, SqlRow, SqlValue } from './sql-rows.js'
 
 /** The API shared by `node:sqlite` and compatible packages, as far as it is needed here. */
@@ -174,7 +175,8 @@ function database(
         throw unavailable(path, error)
       }
     }
-    const result = last === undefined ? turn() : last.then(soon).then(turn)
+    // A long queue of operations must not block the process.
+    const result = last === undefined ? turn() : last.then(nextTurn).then(turn)
     const over = result.catch(() => {})
     last = over
     void over.then(() => {
@@ -195,14 +197,7 @@ function database(
     session: (work) =>
       inTurn((since) =>
         work({
-          query: (text, values) =>
-            untilFree(
-              () =>
-                prepared(text)
-                  .all(...values)
-                  .filter(isRow),
-              since,
-            ),
+          query: (text, values) => untilFree(() => rowsOf(prepared(text), values), since),
           left: () => since + BUSY_MS - performance.now(),
         }),
       ),
@@ -233,9 +228,6 @@ const MAX_STATEMENTS = 64
 const SIZES =
   'select p.page_count as pages, f.freelist_count as free, s.page_size as size from pragma_page_count p, pragma_freelist_count f, pragma_page_size s'
 
-/** A turn of the event loop between operations, so that a long queue of them does not block the process. */
-const soon = () => new Promise<void>((resolve) => void setImmediate(resolve))
-
 function rollBack(connection: SqliteConnection): void {
   try {
     connection.exec('rollback')
@@ -249,6 +241,10 @@ function unavailable(path: string, error: unknown): CountersignError {
   const reason = error instanceof Error ? error.message : String(error)
   const message = `The ledger in ${path} cannot be used: ${reason}`
   return new CountersignError('ledger-unavailable', message, { path }, error)
+}
+
+function rowsOf(statement: SqliteStatement, values: readonly SqlValue[]): readonly SqlRow[] {
+  return statement.all(...values).filter(isRow)
 }
 
 function isRow(row: unknown): row is SqlRow {

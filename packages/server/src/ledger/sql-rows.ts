@@ -138,16 +138,7 @@ export function sqlRows(database: SqlDatabase, options: SqlRowOptions): RowStore
         cast(? as text), cast(? as text), cast(? as text)
       where ${condition.text} on conflict (owner, key) do nothing returning seq`,
       [
-        owner,
-        key,
-        row.version,
-        list,
-        tag,
-        size,
-        keptUntil,
-        row.record,
-        row.state,
-        words,
+        ...[owner, key, row.version, list, tag, size, keptUntil, row.record, row.state, words],
         ...condition.values,
       ],
     )

@@ -1,6 +1,6 @@
 import { type Constraint, CountersignError, isRecord } from '@countersign/core'
 import { inWords } from '../encoding/in-words.js'
-import { type Base, isUnder, mayBeUnder, plainText, readBase } from './under.js'
+import { type Base, isUnder, mayBeUnder, plainText, readBase, Spelling } from './under.js'
 
 /**
  * Whether validated arguments meet every constraint. `[]` is met by everything.
@@ -24,20 +24,19 @@ export function mayMeetAll(input: unknown, where: readonly Constraint[]): boolea
   return where.every((constraint) => {
     const value = valueAt(input, constraint.field, UNDECIDED)
     if (value === UNDECIDED) return true
-    return value !== undefined && value !== null && mayMeet(value, constraint, () => plainOnce(input, value))
+    return value !== undefined && value !== null && mayMeet(value, constraint, () => spellingOf(input, value))
   })
 }
 
-const plainTexts = new WeakMap<object, Map<unknown, PlainText>>()
+const spellings = new WeakMap<object, Map<unknown, Spelling>>()
 
-type PlainText = ReturnType<typeof plainText>
-
-/** The plain text of an argument, read once for all rules: the model decides how long it is. */
-function plainOnce(input: unknown, value: unknown): PlainText {
-  const known = plainTexts.get(Object(input)) ?? new Map<unknown, PlainText>()
-  plainTexts.set(Object(input), known)
-  if (!known.has(value)) known.set(value, plainText(String(value)))
-  return known.get(value)
+/** An argument as a text, read once for all rules. */
+function spellingOf(input: unknown, value: unknown): Spelling {
+  const known = spellings.get(Object(input)) ?? new Map<unknown, Spelling>()
+  spellings.set(Object(input), known)
+  const spelling = known.get(value) ?? new Spelling(String(value))
+  known.set(value, spelling)
+  return spelling
 }
 
 /** What an argument is of which nobody can tell whether it is there: something other than a plain object is where its parent should be. */
@@ -75,8 +74,8 @@ function meets(value: unknown, constraint: Constraint): boolean {
 }
 
 /** A value of another type may be converted by the tool, so nothing is known of it. */
-function mayMeet(value: unknown, constraint: Constraint, plain: () => PlainText): boolean {
-  if ('is' in constraint || 'in' in constraint) return mayBeOneOf(value, constraint, plain)
+function mayMeet(value: unknown, constraint: Constraint, spelling: () => Spelling): boolean {
+  if ('is' in constraint || 'in' in constraint) return mayBeOneOf(value, constraint, spelling)
   // Also where a double is not exact, it is on the right side of a bound that is.
   if ('atMost' in constraint) return typeof value !== 'number' || !(value > constraint.atMost)
   if ('atLeast' in constraint) return typeof value !== 'number' || !(value < constraint.atLeast)
@@ -85,23 +84,33 @@ function mayMeet(value: unknown, constraint: Constraint, plain: () => PlainText)
 }
 
 /** Texts that differ only in what a tool may ignore may be the same, and so may those of which that can't be told. */
-function mayBeOneOf(value: unknown, constraint: Choice, plain: () => PlainText): boolean {
+function mayBeOneOf(value: unknown, constraint: Choice, spelling: () => Spelling): boolean {
   const list = 'is' in constraint ? [constraint.is] : constraint.in
   if (!list.some((one) => typeof one === typeof value)) return true
-  const text = plain()
-  return text === undefined || choicesOf(constraint, list).some((one) => one === undefined || one === text)
+  const { texts, longest } = choicesOf(constraint, list)
+  const text = spelling().plain(longest)
+  return text === undefined || texts.some((one) => one === undefined || one === text)
 }
 
 type Choice = Extract<Constraint, { is: unknown } | { in: unknown }>
 
-function choicesOf(constraint: Choice, list: readonly unknown[]): readonly PlainText[] {
-  const texts = choices.get(constraint) ?? list.map((one) => plainText(String(one)))
-  choices.set(constraint, texts)
-  return texts
+interface Choices {
+  /** Plain; undefined for one that may be any. */
+  readonly texts: readonly (string | undefined)[]
+  readonly longest: number
 }
 
-/** The plain texts of constraints, read once. */
-const choices = new WeakMap<Constraint, readonly PlainText[]>()
+function choicesOf(constraint: Choice, list: readonly unknown[]): Choices {
+  const known = choices.get(constraint)
+  if (known !== undefined) return known
+  const texts = list.map((one) => plainText(String(one)))
+  const read = { texts, longest: Math.max(...texts.map((one) => one?.length ?? 0)) }
+  choices.set(constraint, read)
+  return read
+}
+
+/** The texts of constraints, read once. */
+const choices = new WeakMap<Constraint, Choices>()
 
 function baseOf(constraint: Extract<Constraint, { under: string }>): Base | undefined {
   const base = bases.get(constraint) ?? readBase(constraint.under)

@@ -69,17 +69,55 @@ export function mayBeUnder(value: unknown, base: Base): boolean {
   )
 }
 
-/**
- * A text without differences that some programs ignore: case, spaces at its ends, what is not seen, several forms of one character.
- * Undefined if it would take too long to tell.
- */
+/** A text without differences that some programs ignore. Undefined if it would take too long to tell. */
 export function plainText(text: string): string | undefined {
-  const seen = normalized(text.replace(ALL_UNSEEN, ''))?.replace(ALL_UNSEEN, '')
-  return seen === undefined ? undefined : normalized(seen.trim().toUpperCase().toLowerCase())
+  return new Spelling(text).plain(Number.POSITIVE_INFINITY)
 }
 
+/** A text whose differences that some programs ignore are taken away as far as need be: once, however many texts it is compared with. */
+export class Spelling {
+  #text: string | undefined
+  #steps = STEPS
+
+  constructor(text: string) {
+    this.#text = withoutMany(text.replace(ALL_UNSEEN, '').trim())
+  }
+
+  /**
+   * The plain text, or undefined if it would take too long to tell. What is surely longer than `longest` may be less than plain: NFKC makes
+   * some texts 18 times longer, and the model decides how long they are.
+   */
+  plain(longest: number): string | undefined {
+    const most = MOST_SHORTENED * (longest + 1)
+    while (this.#text !== undefined && this.#text.length <= most) {
+      const [step, ...others] = this.#steps
+      if (step === undefined) break
+      this.#text = step(this.#text)
+      this.#steps = others
+    }
+    return this.#text
+  }
+}
+
+/** Several forms of one character become one, then upper and lower case. */
+const STEPS: readonly ((text: string) => string | undefined)[] = [
+  normalized,
+  (text) => normalized(text.replace(ALL_UNSEEN, '').trim().toUpperCase().toLowerCase()),
+]
+
+/**
+ * How many times shorter these steps can make a text: a character decomposes to no less than half its length, at most four
+ * make one, and case takes nothing away. One space before a mark may go as well.
+ */
+const MOST_SHORTENED = 8
+
 function normalized(text: string): string | undefined {
-  return MANY_MARKS.test(text) ? undefined : text.normalize('NFKC')
+  return withoutMany(text)?.normalize('NFKC')
+}
+
+/** A text that can be normalized. */
+function withoutMany(text: string): string | undefined {
+  return MANY_MARKS.test(text) ? undefined : text
 }
 
 const ALL_UNSEEN = new RegExp(UNSEEN, 'gu')

@@ -1,6 +1,6 @@
 import { readDecision } from '../answers/answers.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
-import { newApprovalId } from '../encoding/ids.js'
+import { usableIds } from '../encoding/ids.js'
 import { anySignal, onAbort } from '../encoding/signals.js'
 import { failed } from '../outcome.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
@@ -56,7 +56,7 @@ export function planFromQueue<Call extends PlannedCall = PlannedCall>(
   answers: AnswerSource,
   options: LivePlanOptions = {},
 ): (calls: readonly Call[]) => LivePlan<Call> {
-  const { generateId = newApprovalId } = options
+  const generateId = usableIds(options.generateId, 'approval_')
   return (calls) => {
     const sorted = planApprovals(calls, [], { onMissingVerdict: 'pending', needsApproval })
     const pending = sorted.pending.map((call) => ({ ...call, approvalId: call.approvalId ?? generateId() }))

@@ -15,6 +15,7 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
+import { addTo } from '../encoding/groups.js'
 import type {
   AssistantPromptMessage,
   PromptMessage,
@@ -119,8 +120,8 @@ class PromptReader {
   #call(draft: Draft, call: PromptToolCall): void {
     const place = { draft, index: draft.parts.length }
     draft.parts.push(draftCall(call))
-    remember(this.#unasked, call.id, place)
-    remember(this.#unresolved, call.id, place)
+    addTo(this.#unasked, call.id, place)
+    addTo(this.#unresolved, call.id, place)
   }
 
   #ask(request: ToolApprovalRequestPart): void {
@@ -181,12 +182,6 @@ function draftOf(
   parts: MessagePart[],
 ): Draft {
   return { message: { id, role, ...omitUndefined({ metadata, createdAt }) }, parts }
-}
-
-function remember(places: Map<string, Place[]>, id: string, place: Place): void {
-  const same = places.get(id)
-  if (same === undefined) places.set(id, [place])
-  else same.push(place)
 }
 
 function change({ draft, index }: Place, to: (call: ToolCallPart) => ToolCallPart): void {

@@ -12,7 +12,7 @@ import {
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
 import { closeRequests } from '../answers/close-thread.js'
-import type { EditsToPreview } from '../answers/preview-edits.js'
+import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
 import type { AnswerChannel } from '../channel/answer-channel.js'
 import { threadsOf } from '../conversation/load-thread.js'
 import { hasNews, type OpenThread } from '../conversation/open-thread.js'
@@ -27,7 +27,7 @@ import {
   withMethods,
 } from '../encoding/check-options.js'
 import { callHook, isLeft, type Outside } from '../encoding/hooks.js'
-import { randomId } from '../encoding/ids.js'
+import { isId, randomId } from '../encoding/ids.js'
 import { anySignal, sleep } from '../encoding/signals.js'
 import { type SessionGrants, sessionGrants } from '../gate/grants.js'
 import { findUnansweredCalls } from '../history/history.js'
@@ -46,10 +46,10 @@ import {
   closing,
   driveRun,
   openRunThread,
-  previewOf,
   type RunInput,
   type RunOptions,
   type RunOrigin,
+  scopeOutside,
 } from './run.js'
 import { runErrorEvent } from './run-error.js'
 import { runDeadline } from './timeouts.js'
@@ -64,15 +64,16 @@ export interface Agent<Output = unknown> {
    * thread and `runId`, and is open at most once in this process: if two were created before either was read, the second ends with
    * RUN_ERROR `run-open`. The id is free again once the run's end was read, or its reader has gone and it has ended.
    *
-   * @throws CountersignError `invalid-option` if an option is invalid or `context.subject` is not a non-empty string; `run-open` if the same run is
-   * already open (`data.status` 409); `shutting-down` after `drain` (503).
+   * @throws CountersignError `invalid-option` if an option is invalid or `context.subject` is not a non-empty string; `invalid-argument` without
+   * a thread, a run or messages, or with an id that no request may have (`limits.idLength`); `run-open` if the same run is already open
+   * (`data.status` 409); `shutting-down` after `drain` (503).
    */
   run(input: RunInput, options?: RunOptions): RunEvents
   /**
    * The same run, awaited.
    *
-   * @throws CountersignError `invalid-argument` without a thread, a run or messages; `run-error` if the run ended with RUN_ERROR: `data.code`
-   * is its code, `data.messages` the messages until then, `data.usage` what the model has used, `cause` the error itself.
+   * @throws CountersignError as `run` does; `run-error` if the run ended with RUN_ERROR: `data.code` is its code, `data.messages` the messages
+   * until then, `data.usage` what the model has used, `cause` the error itself.
    */
   generate<Result = Output>(input: RunInput, options?: RunOptions<Result>): Promise<GenerateResult<Result>>
   /**
@@ -202,6 +203,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
   const start = (origin: RunOrigin, input: RunInput, runOptions: RunOptions = {}) => {
     const { context } = runOptions
     checkOptions('agent.run', runOptions, runRules)
+    checkInput(input, limits)
     checkSubject(context?.subject)
     const output = readOutputOptions(runOptions) ?? settings.output
     const name = { owner: context?.subject ?? null, threadId: input.threadId, runId: input.runId }
@@ -238,7 +240,6 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     run: (input, runOptions) => start({ method: 'stream' }, input, runOptions),
     async generate<Result>(input: RunInput, runOptions: RunOptions<Result> = {}) {
       checkOptions('agent.generate', runOptions, runRules)
-      checkInput(input)
       let failure: unknown
       const onFailure = (error: unknown) => {
         failure = error
@@ -259,7 +260,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       }
     },
     async openThread(input, context, gone) {
-      checkInput(input)
+      checkInput(input, limits)
       checkSubject(context?.subject)
       checkOpen(drain)
       return outside((stop) => openRunThread(settings, input, context, stop), gone)
@@ -272,7 +273,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
       checkSubject(context?.subject)
       const key = { owner: context?.subject ?? null, threadId }
       await outside((stop) => {
-        const close = closing(settings, { threadId, runId: '' }, context, stop)
+        const close = closing(scopeOutside(settings, { threadId }, context, stop))
         return showVersion(threadsOf({ threads }), key, messageId, settings, close)
       }, gone)
     },
@@ -303,7 +304,7 @@ export function createAgent<Output = unknown>(options: AgentOptions<Output>): Ag
     },
     async previewEdits(edits, context, gone) {
       checkSubject(context?.subject)
-      return outside((stop) => previewOf(settings, edits, context, stop), gone)
+      return outside((stop) => previewEdits(scopeOutside(settings, edits, context, stop), edits), gone)
     },
     callHook: (hook, gone) => outside((stop) => callHook(stop, hook), gone),
     drain: (drainOptions) => drain.drain(drainOptions),
@@ -332,13 +333,19 @@ function checkOpen(drain: Drain): void {
   if (refusal) throw refusal
 }
 
-/** Conversations are found by these ids: what is no text would be a conversation that all share. */
-function checkInput(input: Partial<RunInput> | undefined): void {
+/**
+ * Conversations are found by these ids: what is no text would be a conversation that all share, and what no request may have could not be
+ * continued.
+ */
+function checkInput(input: Partial<RunInput> | undefined, { idLength }: FullLimits): void {
   const { threadId, runId, messages, resume = [], tools = [] } = input ?? {}
-  const isId = (id: unknown) => typeof id === 'string' && id !== ''
   const areRecords = (list: unknown) => Array.isArray(list) && list.every(isRecord)
-  if (!isId(threadId) || !isId(runId)) throw invalidInput('`threadId` and `runId` have to be texts')
+  const ids = `text of 1 to ${idLength} characters (\`limits.idLength\`) without control characters`
+  if (!isId(threadId, idLength)) throw invalidInput(`\`threadId\` has to be ${ids}`)
+  if (!isId(runId, idLength)) throw invalidInput(`\`runId\` has to be ${ids}`)
   if (!areRecords(messages)) throw invalidInput('`messages` has to be a list of AG-UI messages')
+  if (!messages.every(({ id }) => isId(id, idLength)))
+    throw invalidInput(`the id of a message has to be ${ids}`)
   if (!areRecords(resume) || !areRecords(tools))
     throw invalidInput('`resume` and `tools` have to be lists of objects')
 }

@@ -70,9 +70,8 @@ export async function decideFresh(
     return refused(proposed, read.failure)
   }
   const { call } = read
-  const { approvals, warn } = scope.settings
   const context = gateContext(scope, call.id, messages)
-  const gate = await decideGate(call, context, { policy: approvals.policy, warn, leave: scope.leave })
+  const gate = await decideGate(scope, call, context)
   await recordShadow(scope, call, context, gate)
   if (gate.kind === 'block') return refused(proposed, failed('denied', gate.reason))
   // It is used when the call starts: for a client tool, when it is handed out.
@@ -129,13 +128,14 @@ function cleared(call: ReadyCall, granted: Grant | undefined, needed: boolean | 
 
 export type FreshResult =
   | {
-      readonly kind: 'outcome'
+      readonly kind: 'result'
       readonly outcome: ToolOutcome
       /** The mandate that let it through, or the standing denial that refused it. */
       readonly decided?: ApprovalDecided | undefined
     }
   /** The tool itself requires approval. */
   | { readonly kind: 'ask'; readonly request: ApprovalRequest }
+  | { readonly kind: 'client' }
   | { readonly kind: 'threw'; readonly error: CountersignError }
 
 /**
@@ -155,17 +155,15 @@ export async function runFresh(
     await auditGrant(scope, call, granted)
     await audit(scope, { event: 'started', ...told })
   }
-  const { approvals, warn } = scope.settings
   const context = gateContext(scope, toolCallId, messages)
-  const options = { policy: approvals.policy, warn, needed, leave: scope.leave }
-  const gate = await decideGate(call, context, options).catch(unlessLeft)
+  const gate = await decideGate(scope, call, context, { needed }).catch(unlessLeft)
   const idempotencyKey = await freshKey(scope, toolCallId)
   const preview = tool.previewUnasked
     ? await computePreview(scope, call, context).catch(unlessLeft)
     : undefined
   if (gate === undefined || scope.leave.aborted) {
     if (granted) await audit(scope, { event: 'completed', ...told, outcome: 'cancelled' })
-    return { kind: 'outcome', outcome: notRun() }
+    return { kind: 'result', outcome: notRun() }
   }
   const asks = gate.kind === 'ask' || decision.required !== undefined
   const standing =
@@ -177,7 +175,7 @@ export async function runFresh(
     (asks ? standing.kind === 'granted' : standing.kind !== 'denied' && standing.kind !== 'unknown')
   if (!mayStart) {
     if (granted) await audit(scope, { event: 'completed', ...told, outcome: 'cancelled' })
-    if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
+    if (gate.kind === 'block') return { kind: 'result', outcome: failed('denied', gate.reason) }
     if (standing.kind !== 'denied') return askNow(scope, call, context, decision.required)
     return deniedBy(scope, call, standing.grant)
   }
@@ -204,7 +202,7 @@ export async function runFresh(
     if (tool.failureMode === 'throw') return { kind: 'threw', error: toolFailed(name, execution.error) }
     logThrown(scope.settings.warn, execution.error, name, toolCallId)
   }
-  return { kind: 'outcome', outcome: outcomeOf(execution), decided: used && decidedByGrant(used.grant) }
+  return { kind: 'result', outcome: outcomeOf(execution), decided: used && decidedByGrant(used.grant) }
 }
 
 /**
@@ -215,14 +213,11 @@ export async function handOutFresh(
   scope: RunScope,
   { call, needed }: Extract<FreshDecision, { kind: 'client' }>,
   messages: readonly Message[],
-): Promise<FreshResult | { readonly kind: 'client' }> {
-  const { approvals, warn } = scope.settings
+): Promise<FreshResult> {
   const context = gateContext(scope, call.id, messages)
-  const { policy } = approvals
-  const asked = decideGate(call, context, { policy, warn, needed, leave: scope.leave })
-  const gate = await asked.catch(unlessLeft)
-  if (gate === undefined || scope.leave.aborted) return { kind: 'outcome', outcome: notRun() }
-  if (gate.kind === 'block') return { kind: 'outcome', outcome: failed('denied', gate.reason) }
+  const gate = await decideGate(scope, call, context, { needed }).catch(unlessLeft)
+  if (gate === undefined || scope.leave.aborted) return { kind: 'result', outcome: notRun() }
+  if (gate.kind === 'block') return { kind: 'result', outcome: failed('denied', gate.reason) }
   const standing = await standingPermission(scope, call, gate, 'use')
   if (standing.kind === 'denied') return deniedBy(scope, call, standing.grant)
   if (standing.kind !== 'granted' && (gate.kind === 'ask' || standing.kind === 'unknown'))
@@ -235,7 +230,7 @@ export async function handOutFresh(
 async function deniedBy(scope: RunScope, call: ReadyCall, grant: Grant) {
   await auditGrant(scope, call, grant)
   const outcome = failed('denied', reasonOfDenial(grant))
-  return { kind: 'outcome', outcome, decided: decidedByGrant(grant) } as const
+  return { kind: 'result', outcome, decided: decidedByGrant(grant) } as const
 }
 
 const NONE: Permission = { kind: 'none' }
@@ -275,7 +270,7 @@ async function askNow(
   const asking = await requestApproval(scope, call, context, own).catch(unlessLeft)
   return asking?.ok
     ? { kind: 'ask', request: asking.request }
-    : { kind: 'outcome', outcome: asking?.failure ?? notRun() }
+    : { kind: 'result', outcome: asking?.failure ?? notRun() }
 }
 
 /** The terms a tool may set when it requires approval: only scopes that it offers, and only its call's arguments, at most masked. */

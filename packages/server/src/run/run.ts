@@ -1,7 +1,6 @@
 import {
   type AGUIEvent,
   CountersignError,
-  type EditedPreview,
   type EventOf,
   isCountersignError,
   type Message,
@@ -14,7 +13,6 @@ import {
 } from '@countersign/core'
 import { closeRequests } from '../answers/close-thread.js'
 import { outcomeOfOpenCall } from '../answers/open-call.js'
-import { type EditsToPreview, previewEdits } from '../answers/preview-edits.js'
 import { readHistory, withEdits } from '../answers/records.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
@@ -162,15 +160,19 @@ export async function driveRun(
   }
 }
 
-/** Closes calls outside of a run: nobody reads events of that. */
-export function closing(
+/** For what is done outside of a run: nobody reads events of that. */
+export function scopeOutside(
   settings: AgentSettings,
-  input: Pick<RunInput, 'threadId' | 'runId'>,
+  input: Pick<RunInput, 'threadId' | 'tools'> & Partial<Pick<RunInput, 'runId'>>,
   context: RunContext | undefined,
   stop: AbortSignal,
-): CloseCalls {
-  const own = { ...unread, stop }
-  const scope = openScope(settings, { ...input, messages: [] }, { context }, { method: 'stream' }, own)
+): RunScope {
+  const own = { emit: async () => {}, report: () => {}, usage: [], observer: undefined, stop }
+  return openScope(settings, { runId: '', ...input, messages: [] }, { context }, { method: 'stream' }, own)
+}
+
+/** Closes calls outside of a run. */
+export function closing(scope: RunScope): CloseCalls {
   return (messages, ids, newId) => closeBranch(scope, messages, ids, newId)
 }
 
@@ -183,34 +185,13 @@ export async function openRunThread(
   abandoned?: string,
 ): Promise<OpenThread | undefined> {
   const { threads } = settings
-  const scope = { settings, owner: context?.subject ?? null, threadId: input.threadId }
+  const scope = scopeOutside(settings, input, context, stop)
   const calls: Parameters<typeof openThread>[4] = {
-    closeCalls: closing(settings, input, context, stop),
+    closeCalls: closing(scope),
     withEdits: (messages, from) => withEdits(scope, messages, from),
     stop,
   }
   return threads && openThread(threads, settings, input, context ?? {}, calls, abandoned)
-}
-
-/** The preview of edited arguments, outside of a run. */
-export function previewOf(
-  settings: AgentSettings,
-  edits: EditsToPreview,
-  context: RunContext | undefined,
-  stop: AbortSignal,
-): Promise<EditedPreview> {
-  const input = { threadId: edits.threadId, runId: '', messages: [] }
-  const own = { ...unread, stop }
-  return previewEdits(openScope(settings, input, { context }, { method: 'stream' }, own), edits)
-}
-
-type OwnScope = Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'>
-
-const unread: Omit<OwnScope, 'stop'> = {
-  emit: async () => {},
-  report: () => {},
-  usage: [],
-  observer: undefined,
 }
 
 /** The thread takes each event before the client gets it. */
@@ -238,7 +219,7 @@ function openScope(
   input: RunInput,
   { signal, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  own: OwnScope,
+  own: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'>,
 ): RunScope {
   const toolkit = withClientTools(settings.toolkit, input.tools ?? [], settings.warn)
   return {
@@ -380,20 +361,15 @@ function outcomeOf(scope: RunScope, { asked, clientCalls }: Ending): RunFinished
   return scope.isV1Peer ? { type: 'success', pendingToolCallIds: [...clientCalls] } : undefined
 }
 
+type StoppedRun = Pick<RunScope, 'isV1Peer' | 'threadId' | 'runId' | 'usage' | 'stop' | 'callerSignal'>
+
 /**
  * A run that its user stopped is not an error, but a 0.x peer has no other term for it. `disconnected`: nobody reads it any more, and it may not
  * go on so.
  *
  * @throws the reason, if the server has stopped the run.
  */
-function stoppedEvent({
-  isV1Peer,
-  threadId,
-  runId,
-  usage,
-  stop,
-  callerSignal,
-}: Pick<RunScope, 'isV1Peer' | 'threadId' | 'runId' | 'usage' | 'stop' | 'callerSignal'>): AGUIEvent {
+function stoppedEvent({ isV1Peer, threadId, runId, usage, stop, callerSignal }: StoppedRun): AGUIEvent {
   if (isCountersignError(stop.reason)) throw stop.reason
   const isByUser = stop.reason === stoppedByUser || stop.reason === callerSignal?.reason
   const code = isByUser ? 'aborted' : 'disconnected'

@@ -11,7 +11,7 @@ import type { RunScope } from '../scope/scope.js'
 import { emitRefusal, emitRequest, emitResult, readyEvent } from './emit.js'
 import { type FreshDecision, type FreshResult, handOutFresh, runFresh } from './fresh-calls.js'
 import { awaitAnswer } from './live-answer.js'
-import type { StepWriter } from './step-writer.js'
+import type { StepWriter, WrittenCall } from './step-writer.js'
 
 /** Processes a step's calls while the model still streams: permitted ones run in parallel, approval is requested for the others. */
 export class StepWork {
@@ -61,7 +61,7 @@ export class StepWork {
       case 'ask':
         return this.#begin(this.#ask(decision.request))
       case 'run':
-        return this.#begin(this.#execute(id, decision))
+        return this.#begin(this.#execute(decision))
       default:
         return decision satisfies never
     }
@@ -94,7 +94,7 @@ export class StepWork {
   async handOut(): Promise<void> {
     for (const decision of this.#toHandOut)
       this.#begin(
-        handOutFresh(this.scope, decision, this.history).then((end) => this.#end(decision.call.id, end)),
+        handOutFresh(this.scope, decision, this.history).then((end) => this.#end(decision.call, end)),
       )
     await this.done()
   }
@@ -103,26 +103,11 @@ export class StepWork {
     this.#running.push(work.catch((error: unknown) => this.fail(error)))
   }
 
-  async #execute(id: string, decision: Extract<FreshDecision, { kind: 'run' }>): Promise<void> {
-    const result = await this.scope.limit(() =>
+  async #execute(decision: Extract<FreshDecision, { kind: 'run' }>): Promise<void> {
+    const end = await this.scope.limit(() =>
       runFresh(this.scope, decision, this.history, this.writer.messageId),
     )
-    return this.#end(id, result)
-  }
-
-  async #end(id: string, result: FreshResult | { readonly kind: 'client' }): Promise<void> {
-    switch (result.kind) {
-      case 'client':
-        return this.leaveToClient(id)
-      case 'outcome':
-        return this.settle(id, result.outcome, result)
-      case 'ask':
-        return this.#ask(result.request)
-      case 'threw':
-        return this.fail(result.error)
-      default:
-        return result satisfies never
-    }
+    return this.#end(decision.call, end)
   }
 
   /** With a live channel, waits here for the answer, in parallel with the rest of the step; without one, the run ends with the request. */
@@ -135,32 +120,33 @@ export class StepWork {
     const message = { id: this.writer.messageId, role: 'assistant' as const, toolCalls: [written] }
     const site = { call: written, message, index: this.history.length, superseded: false }
     const asked = { site, request, issued: NO_RECORDS, waitSignal: this.#waitSignal }
-    await this.#take(request, await awaitAnswer(this.scope, answers, asked, this.history))
+    const end = await awaitAnswer(this.scope, answers, asked, this.history)
+    if (end.refusal !== undefined) await emitRefusal(this.scope, end.refusal)
+    await this.#end({ id: request.toolCallId, name: request.toolName }, end)
   }
 
-  async #take(request: ApprovalRequest, outcome: CallOutcome): Promise<void> {
-    const { toolCallId, toolName } = request
-    if (outcome.refusal !== undefined) await emitRefusal(this.scope, outcome.refusal)
-    switch (outcome.kind) {
+  async #end({ id, name }: Pick<WrittenCall, 'id' | 'name'>, end: FreshResult | CallOutcome): Promise<void> {
+    switch (end.kind) {
       case 'result':
-        return this.settle(toolCallId, outcome.outcome, outcome)
+        return this.settle(id, end.outcome, end)
       case 'handed-out':
-        this.leaveToClient(toolCallId)
-        return this.scope.emit(readyEvent({ ...outcome, toolCallId, toolName }))
+        this.leaveToClient(id)
+        return this.scope.emit(readyEvent({ ...end, toolCallId: id, toolName: name }))
       case 'client':
-        return this.leaveToClient(toolCallId)
+        return this.leaveToClient(id)
       case 'forwarded':
-        this.forwarded.set(toolCallId, outcome)
+        this.forwarded.set(id, end)
         return
       case 'open':
-        this.asked.push(request)
+        this.asked.push(end.request)
         return
+      case 'ask':
       case 'asked-again':
-        return this.#ask(outcome.request)
+        return this.#ask(end.request)
       case 'threw':
-        return this.fail(outcome.error)
+        return this.fail(end.error)
       default:
-        return outcome satisfies never
+        return end satisfies never
     }
   }
 }

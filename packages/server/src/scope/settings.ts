@@ -2,7 +2,7 @@ import type { Message } from '@countersign/core'
 import { type AnswerChannel, defaultAnswerChannel, failSafeAnswerChannel } from '../channel/answer-channel.js'
 import { MAX_DELAY } from '../encoding/check-options.js'
 import { notify } from '../encoding/hooks.js'
-import { newApprovalId, randomId } from '../encoding/ids.js'
+import { usableIds } from '../encoding/ids.js'
 import { warnOnce } from '../encoding/warn-once.js'
 import { defaultLedger } from '../ledger/approval-cache.js'
 import type { AuditEntry, Ledger } from '../ledger/ledger.js'
@@ -68,7 +68,7 @@ export interface ApprovalOptions {
    * logged as a warning and stops nothing.
    */
   readonly onAudit?: ((entry: AuditEntry) => void | Promise<void>) | undefined
-  /** Generates approval ids: unguessable, at least 128 random bits. */
+  /** Generates approval ids: unguessable, at least 128 random bits. Random ids replace those that no request may have. */
   readonly generateId?: (() => string) | undefined
   /** Milliseconds a claim holds without renewal. Default 30,000. */
   readonly lease?: number | undefined
@@ -128,7 +128,7 @@ export interface AgentOptions<Output = unknown> extends OutputOptions<Output> {
   readonly trustSystemMessages?: boolean | undefined
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: (() => number) | undefined
-  /** Generates message ids. */
+  /** Generates message ids. Random ids replace those that no request may have (`limits.idLength`). */
   readonly generateId?: (() => string) | undefined
   /** Default `console.warn`. */
   readonly warn?: Warn | undefined
@@ -180,9 +180,10 @@ export function readSettings(options: AgentOptions): AgentSettings {
   const warn = carefully(options.warn ?? warnOnConsole)
   const now = options.now ?? Date.now
   const { model, system, prepareStep, observe, maxSteps = 32, concurrency = 'unbounded' } = options
-  const { runTools = true, acceptUploads = false, generateId = () => randomId('msg_') } = options
+  const { runTools = true, acceptUploads = false } = options
   return {
-    ...{ model, system, prepareStep, observe, maxSteps, runTools, acceptUploads, generateId, now, warn },
+    ...{ model, system, prepareStep, observe, maxSteps, runTools, acceptUploads, now, warn },
+    generateId: usableIds(options.generateId, 'msg_'),
     toolkit: createToolkit(options.tools ?? []),
     output: readOutputOptions(options),
     concurrency: concurrency === 'unbounded' ? Number.POSITIVE_INFINITY : concurrency,
@@ -213,9 +214,10 @@ function readApprovals(options: ApprovalOptions, now: () => number, warn: Warn):
       'countersign: the secret outlives this process but the ledger does not: approvals requested before a restart, or by another process, are refused. Give approvals.ledger a durable one.',
     )
   }
-  const { confirm, redact, onAudit, expiresIn = DAY_IN_SECONDS, generateId = newApprovalId } = options
+  const { confirm, redact, onAudit, expiresIn = DAY_IN_SECONDS } = options
   return {
-    ...{ keyring, ledger, confirm, redact, onAudit, expiresIn, generateId },
+    ...{ keyring, ledger, confirm, redact, onAudit, expiresIn },
+    generateId: usableIds(options.generateId, 'approval_'),
     epoch: options.epoch?.getTime() ?? Number.NEGATIVE_INFINITY,
     policy: withPermission(options.permission, options.policy),
     shadow: options.shadow && withPermission(options.permission, options.shadow),

@@ -120,8 +120,7 @@ function readPart(value: unknown): WritablePart {
   const { type, id, name, data = null, metadata } = part
   if (type === 'data') {
     if (typeof name !== 'string' || name === '') throw invalid('a data part needs a name')
-    if (id !== undefined && !(typeof id === 'string' && isId(id)))
-      throw invalid('the id of a data part has 1 to 256 characters')
+    if (id !== undefined && !isId(id)) throw invalid('the id of a data part has 1 to 256 characters')
     return { type, name, data, ...(id !== undefined && { id }) }
   }
   if (type === 'source') {

@@ -6,7 +6,6 @@ import type {
   RunHold,
   ThreadChange,
   ThreadKey,
-  ThreadLimit,
   ThreadLimits,
   ThreadSummary,
 } from './thread-store.js'
@@ -154,9 +153,6 @@ function interruptedRun({ runId, cursor }: HeldRun): InterruptedRun {
   return cursor === undefined ? { runId } : { runId, cursor }
 }
 
-function full(
-  limit: keyof ThreadLimits,
-  max: number,
-): { readonly result: { readonly status: 'full'; readonly limit: ThreadLimit; readonly max: number } } {
-  return { result: { status: 'full', limit, max } }
+function full(limit: keyof ThreadLimits, max: number) {
+  return { result: { status: 'full', limit, max } } as const
 }

@@ -102,10 +102,8 @@ export function chooseTools(kit: Toolkit, chosen: readonly (string | AgentTool)[
     }
     byName.set(name, tool)
   }
-  return toolkit(
-    byName,
-    [...byName.keys()].map((name) => described.get(name)).filter((tool) => tool !== undefined),
-  )
+  const forModel = [...byName.keys()].flatMap((name) => described.get(name) ?? [])
+  return toolkit(byName, forModel)
 }
 
 /** Names that begin with `client.` are reserved for Countersign; if a model calls one, the call is refused. */

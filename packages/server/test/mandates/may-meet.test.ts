@@ -4,13 +4,18 @@ import { rules } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
 import { mayMeetByForce } from './brute-force.js'
 
-const decisionOf = (value: unknown, condition: object, decide: 'block' | 'ask' = 'block') => {
-  const where = [{ field: 'a', ...condition } as Constraint]
+const where = (condition: object) => [{ field: 'a', ...condition } as Constraint]
+
+const ruledOn = (value: unknown, condition: object, decide: 'block' | 'ask' = 'block') => {
   const subject = { toolName: 't', toolCallId: 'c', input: { a: value }, location: 'server' as const }
-  const policy = rules([{ where, decide }, { decide: 'allow' }])
+  const policy = rules([{ where: where(condition), decide }, { decide: 'allow' }])
   const said = policy({ ...subject, annotations: {} }, { toolCallId: 'c', messages: [], context: {} })
-  const decision = Object(said).decision
-  expect(mayMeetByForce({ a: value }, where), JSON.stringify(value)).toBe(decision === decide)
+  return Object(said).decision
+}
+
+const decisionOf = (value: unknown, condition: object, decide: 'block' | 'ask' = 'block') => {
+  const decision = ruledOn(value, condition, decide)
+  expect(mayMeetByForce({ a: value }, where(condition)), JSON.stringify(value)).toBe(decision === decide)
   return decision
 }
 
@@ -57,7 +62,7 @@ test('W16 a URL that leads below a blocked one for servers that leave out path p
 })
 
 test('W16 a text is read once, with however many values and rules it is compared: the model decides how long it is', () => {
-  const many = Array.from({ length: 256 }, (_, at) => `${at}`)
+  const many = Array.from({ length: 256 }, (_, at) => `${at}`.padEnd(10_000, 'y'))
   const others = many.map((is) => ({ where: [{ field: 'a', is }], decide: 'ask' as const }))
   const policy = rules([{ where: [{ field: 'a', in: many }], decide: 'block' }, ...others])
   const subject = { toolName: 't', toolCallId: 'c', location: 'server' as const, annotations: {} }
@@ -65,6 +70,36 @@ test('W16 a text is read once, with however many values and rules it is compared
   const normalize = vi.spyOn(String.prototype, 'normalize')
   policy({ ...subject, input: { a: text } }, { toolCallId: 'c', messages: [], context: {} })
   expect(normalize.mock.contexts.filter((one) => String(one) === text).length).toBeLessThanOrEqual(2)
+})
+
+test('W16 a text that is far longer than all that it is compared with is never normalized: that makes some texts 18 times longer', () => {
+  const text = '\ufdfa'.repeat(1000)
+  const normalize = vi.spyOn(String.prototype, 'normalize')
+  expect(ruledOn(text, { in: ['mallory', 'eve'] })).toBe('allow')
+  expect(normalize.mock.contexts.filter((one) => String(one).length > 100)).toEqual([])
+  // Beside a long text it is, but what comes out is read no further.
+  expect(ruledOn(text, { is: 'x'.repeat(1000) })).toBe('allow')
+  expect(normalize.mock.contexts.filter((one) => String(one).length > 1000)).toEqual([])
+  expect(decisionOf(text, { is: text.normalize('NFKC') })).toBe('block')
+})
+
+test('W16 a text is compared however much longer than the same text in another form it is', () => {
+  const padded = `${' '.repeat(5000)}${'\u200d'.repeat(5000)}a${'\u{e0061}'.repeat(5000)}${'\u3000'.repeat(5000)}`
+  expect(decisionOf(padded, { is: 'A' })).toBe('block')
+  // Characters of which another form is at least four times as long, as in the Unicode version of this Node.js.
+  for (let code = 0; code <= 0x10_ff_ff; code++) {
+    const letter = String.fromCodePoint(code)
+    const short = letter.normalize('NFKC')
+    for (const form of [letter, letter.normalize('NFD'), letter.normalize('NFKD')])
+      if (form.length >= 4 * short.length)
+        expect(decisionOf(form.repeat(20), { is: short.repeat(20) }), code.toString(16)).toBe('block')
+  }
+  // The longest: mathematical letters, which are half as long in their plain form, with marks that become one letter with them.
+  for (const upper of [false, true]) {
+    const long = '\u{1d6c2}\u0313\u0300'.repeat(20)
+    const short = '\u1f02'.repeat(20)
+    expect(decisionOf(upper ? long.toUpperCase() : long, { is: short })).toBe('block')
+  }
 })
 
 test('W16 a text with more combining marks in a row than UAX #15 lets through may be any: it is blocked, and never normalized', () => {

@@ -1,6 +1,7 @@
 import type { AGUIEvent, Message, RunAgentInput } from '@countersign/core'
 import {
   createAgent,
+  handleChat,
   loadThread,
   memoryLedger,
   memoryThreads,
@@ -8,7 +9,7 @@ import {
   scriptedModel,
 } from '@countersign/server'
 import { expect, test } from 'vitest'
-import { call, counted, SECRET, say, user } from '../support.js'
+import { call, counted, fold, requests, SECRET, say, user } from '../support.js'
 
 // `generateId` belongs to the application. Whatever it returns, no message gets the id of another one of its thread.
 
@@ -179,4 +180,64 @@ test('a message never gets the id that a tool chose for a data part', async () =
   await chat.run([said('u1', 'Hi')])
   expect((await chat.stored()).map(({ id, role }) => [id, role])).toContainEqual(['msg3', 'activity'])
   expect(await chat.shown()).toEqual(['u1', 'msg1', 'msg3', 'msg3-2'])
+})
+
+// Of ids that no request may have: what has one could never be sent again.
+
+const UNUSABLE = { empty: '', 'too long': 'x'.repeat(5000), 'with a control character': 'a\u0000b' }
+
+for (const [what, id] of Object.entries(UNUSABLE)) {
+  test(`a generateId that returns ids which no request may have (${what}) makes none of a message or request`, async () => {
+    const agent = createAgent({
+      model: scriptedModel([call(['c1', 'send', {}]), say('Done.')]),
+      tools: [counted('send', { needsApproval: true }).tool],
+      generateId: () => id,
+      approvals: { secret: SECRET, ledger: memoryLedger(), generateId: () => id },
+    })
+    const start = [said('u1', 'Hi')]
+    const events: AGUIEvent[] = []
+    const input = { threadId: 't', runId: 'r', messages: start, protocolVersion: '1.0' }
+    for await (const event of agent.run(input, { context })) events.push(event)
+    const [asked] = requests(events)
+    const body = {
+      ...{ ...input, runId: 'r2', tools: [], context: [], messages: fold(start, events) },
+      resume: [{ interruptId: asked?.approval.id, status: 'resolved', payload: { approved: true } }],
+    }
+    const headers = { 'content-type': 'application/json' }
+    const request = new Request('http://l/', { method: 'POST', headers, body: JSON.stringify(body) })
+    const response = await handleChat(agent, request, { context })
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Done.')])
+  })
+
+  test(`a run with an id that no request may have (${what}) is refused before it starts`, async () => {
+    const model = scriptedModel([say('Hello.')])
+    const threads = memoryThreads()
+    const agent = createAgent({ model, threads, approvals: { secret: SECRET, ledger: memoryLedger() } })
+    const input = { threadId: 't', runId: 'r', messages: [said('u1', 'Hi')] }
+    for (const [place, wrong] of Object.entries({
+      '`threadId`': { ...input, threadId: id },
+      '`runId`': { ...input, runId: id },
+      'the id of a message': { ...input, messages: [said(id, 'Hi')] },
+    })) {
+      const refusal = { code: 'invalid-argument', message: expect.stringContaining(place) }
+      expect(() => agent.run(wrong, { context }), place).toThrow(expect.objectContaining(refusal))
+      await expect(agent.generate(wrong, { context }), place).rejects.toMatchObject(refusal)
+      await expect(agent.openThread(wrong, context), place).rejects.toMatchObject(refusal)
+    }
+    expect(await threads.list('ann', { limit: 10 })).toMatchObject({ threads: [] })
+    expect(model.requests).toHaveLength(0)
+  })
+}
+
+test('an id that has grown too long by its number is replaced by another', async () => {
+  const long = 'x'.repeat(255)
+  const chat = setUp([say('One.'), say('Two.')], () => long)
+  await chat.run([said('u1', 'Hi')])
+  await chat.run([said('u2', 'Again')])
+  expect((await chat.stored()).map(({ id }) => id)).toEqual([
+    'u1',
+    long,
+    'u2',
+    expect.stringMatching(/^msg_/),
+  ])
 })
