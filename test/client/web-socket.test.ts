@@ -581,7 +581,10 @@ test('a frame without events is a sign of life, and does not hide the id of the 
   const options = { signal, messages: [], headers: {}, onEventId: (id: string) => ids.push(id) }
   const input = { threadId: 't', runId: 'r', messages: [], tools: [], context: [] }
   const sizes: unknown[] = []
-  for await (const batch of webSocket(url, { WebSocket: CountedSocket, rejoin: true }).connect(input, options)) {
+  for await (const batch of webSocket(url, { WebSocket: CountedSocket, rejoin: true }).connect(
+    input,
+    options,
+  )) {
     sizes.push(Array.isArray(batch) && batch.length)
     if (sizes.length === 1) sendRest()
   }
