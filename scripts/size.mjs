@@ -21,7 +21,7 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 34.6, later: 9.6 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 34.7, later: 9.6 },
   {
     // Aim: 1.5.
     name: 'client: previews and edits of them, on top of a page that shows approvals',
@@ -52,7 +52,7 @@ export const budgets = [
     name: 'devtools: the element, on top of the client',
     imports: { ...client, devtools: '{ defineDevtools }' },
     onTop: true,
-    first: 23.3,
+    first: 23.4,
   },
 ]
 
