@@ -297,7 +297,7 @@ function chunkFrames(
     return text
   }
   return {
-    frames: framesOf(events, frame, keepAlive, { last: 'data: [DONE]\n\n' }),
+    frames: framesOf(events, frame, keepAlive, 'data: [DONE]\n\n'),
     sent: early.length + open,
   }
 }

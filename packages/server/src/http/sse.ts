@@ -32,7 +32,7 @@ export function sseFrames(
 ): SseFrames {
   const write = (batch: readonly LoggedEvent[]) =>
     batch.map(({ n, data }) => `id: ${runId}:${n}\ndata: ${data}\n\n`).join('')
-  return framesOf(events, write, keepAlive, { first })
+  return framesOf(events, write, keepAlive, undefined, first)
 }
 
 /** Converts items to frames with `write`; an empty string means no frame. `first` is sent at once, `last` at the end. */
@@ -40,7 +40,8 @@ export function framesOf<T>(
   items: AsyncIterator<T>,
   write: (item: T) => string,
   keepAlive = KEEP_ALIVE_MS,
-  { first, last }: { first?: string | undefined; last?: string | undefined } = {},
+  last?: string,
+  first?: string,
 ): SseFrames {
   let pending: Promise<IteratorResult<T>> | undefined
   let [head, rest] = [first, last]
