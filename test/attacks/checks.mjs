@@ -326,6 +326,11 @@ export const checks = {
   ),
   resume: never(input, 'resume.length > limits.answers'),
   ids: gone(input, "for (const id of idsOf(input)) checkId('An id', id, limits)"),
+  'ids of a run': {
+    file: server('run/agent.ts'),
+    find: "import { isId, randomId } from '../encoding/ids.js'",
+    put: "import { randomId } from '../encoding/ids.js'\nconst isId = () => true",
+  },
   origin: {
     file: server('http/route-rules.ts'),
     find: "if (origin === null || origin === undefined || origins === 'any' || origins.includes(origin)) return",

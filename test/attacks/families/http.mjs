@@ -232,6 +232,7 @@ export const http = [
     sends: 'a long thread id',
     code: 'invalid-request',
     check: 'ids',
+    behind: ['ids of a run'],
     play: turnedAway(() => input([script()], { threadId: 't'.repeat(257) })),
   },
   {
@@ -239,6 +240,7 @@ export const http = [
     sends: 'a run id that would write a frame of its own into the stream',
     code: 'invalid-request',
     check: 'ids',
+    behind: ['ids of a run'],
     play: turnedAway(() => input([script()], { runId: 'run\n\ndata: {"type":"RUN_FINISHED"}' })),
   },
   {
@@ -246,6 +248,7 @@ export const http = [
     sends: 'a lone surrogate in a message id',
     code: 'invalid-request',
     check: 'ids',
+    behind: ['ids of a run'],
     play: turnedAway(() => input([{ ...script(), id: '\ud800' }])),
   },
   {

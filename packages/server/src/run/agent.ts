@@ -351,7 +351,7 @@ function checkInput(input: Partial<RunInput> | undefined, { idLength }: FullLimi
 }
 
 function invalidInput(expected: string): CountersignError {
-  return new CountersignError('invalid-argument', `In the input of a run, ${expected}.`)
+  return new CountersignError('invalid-argument', `In the input of a run, ${expected}.`, { status: 400 })
 }
 
 /** Everything is keyed by the subject, so nothing that merely resembles one is accepted. */
