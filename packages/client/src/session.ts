@@ -24,8 +24,9 @@ export class Session<Tools extends ToolMap> {
   readonly store: ChatStore
   readonly state: ChatState
   options: ChatClientOptions<Tools>
-  /** A random id is created only when needed: a server, and the page that hydrates its output, must not have one yet. */
-  readonly #named: { threadId: string }
+  #threadId: string
+  /** What the snapshot shows. */
+  readonly #shown: { threadId: string }
 
   constructor(options: ChatClientOptions<Tools>) {
     if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production') checkOptions(options)
@@ -39,15 +40,23 @@ export class Session<Tools extends ToolMap> {
       schedule: scheduleBy(this),
       onListenerError: report,
     }
-    this.#named = storeOptions
+    this.#threadId = storeOptions.threadId
+    this.#shown = storeOptions
     this.store = new ChatStore(storeOptions)
     this.state = this.store.state
     if (initialState !== undefined) this.store.dispatch({ type: 'set-state', state: initialState })
   }
 
+  /** A random id is made only when needed: a server, and the page that hydrates its output, must not have one yet. */
   get threadId(): string {
-    this.#named.threadId ||= this.newId()
-    return this.#named.threadId
+    this.#threadId ||= this.newId()
+    return this.#threadId
+  }
+
+  /** Shows the id: from the first request on, so that no page has the address of an empty conversation. A lock needs its name before. */
+  showThreadId(): string {
+    this.#shown.threadId = this.threadId
+    return this.threadId
   }
 
   /** The id from `generateId`, if it is new: a message with a used id would be taken for the existing one. */
