@@ -107,7 +107,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     this.#session = session
     this.getSnapshot = unsafeCast(session.store.getSnapshot)
     // Not a class getter: a framework may read it through a proxy, which has no access to private members.
-    Object.defineProperty(this, 'threadId', { get: () => session.showThreadId(), enumerable: true })
+    Object.defineProperty(this, 'threadId', { get: session.open, enumerable: true })
     this.#initial = session.store.getSnapshot()
     this.#kept = options.persistence?.open(session, {
       isUnused: (underWay) => {
@@ -282,7 +282,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
    */
   grants = async (): Promise<readonly SessionGrant[]> => {
     const { headers, options } = this.#session
-    return (await options.connection.grants?.({ threadId: this.#session.threadId }, { headers })) ?? []
+    return (await options.connection.grants?.({ threadId: this.threadId }, { headers })) ?? []
   }
 
   /** Revokes one of them by its id, or all: later calls need approval again. Resolves with their number; rejects as `grants` does. */
@@ -291,9 +291,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     if (id !== undefined && typeof id !== 'string')
       throw new CountersignError('invalid-argument', 'revokeGrant takes an id, or nothing.')
     const { headers, options } = this.#session
-    return (
-      (await options.connection.revokeGrant?.({ threadId: this.#session.threadId, id }, { headers })) ?? 0
-    )
+    return (await options.connection.revokeGrant?.({ threadId: this.threadId, id }, { headers })) ?? 0
   }
 
   /**
@@ -305,7 +303,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     const calls = this.getSnapshot().messages.flatMap(({ parts }) =>
       parts.flatMap((part) => (part.type === 'tool-call' && part.approval ? part.id : [])),
     )
-    const which = { threadId: this.#session.threadId, approvalId, mandate, toolCallIds: calls.slice(-256) }
+    const which = { threadId: this.threadId, approvalId, mandate, toolCallIds: calls.slice(-256) }
     return options.connection.replayMandate?.(which, { headers })
   }
 
