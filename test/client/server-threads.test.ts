@@ -75,7 +75,6 @@ test('the chat gets its id with its first message: a page that shows it, and tak
   const ids = new Set<string>()
   client.subscribe(() => ids.add(client.getSnapshot().threadId))
   await client.restore()
-  await client.grants()
   client.setMessages([])
   await new Promise((resolve) => setTimeout(resolve, 50))
   expect([client.getSnapshot().threadId, page.requests, [...ids]]).toEqual(['', [], ['']])
