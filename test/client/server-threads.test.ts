@@ -2,7 +2,7 @@ import { ChatClient, type ToolCallPart } from '@countersign/client'
 import { serverThreads } from '@countersign/client/server-threads'
 import { handleChat, loadThread } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
-import { calls, here, openPage, startServer, stop, words } from './threads-server.js'
+import { calls, here, openPage, startServer, startServerWith, stop, words } from './threads-server.js'
 
 function gate() {
   let open = () => {}
@@ -66,6 +66,40 @@ test('a page loads the conversation that its server keeps, and sends only what i
   expect(post?.body).toMatchObject({ messages: [{ content: 'And now?' }] })
   expect(shown(second)).toHaveLength(4)
   expect([first.errors, second.errors]).toEqual([[], []])
+})
+
+test('the chat gets its id with its first message: a page that shows it, and takes its locks, has none before', async () => {
+  const server = startServer()
+  const page = openPage(server, {}, { threadId: undefined })
+  const { client } = page
+  const ids = new Set<string>()
+  client.subscribe(() => ids.add(client.getSnapshot().threadId))
+  await client.restore()
+  client.setMessages([])
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect([client.getSnapshot().threadId, page.requests, [...ids]]).toEqual(['', [], ['']])
+  await client.sendMessage('Hello')
+  const { threadId } = client.getSnapshot()
+  expect([threadId !== '', threadId]).toEqual([true, client.threadId])
+  expect(page.requests.find(({ method }) => method === 'POST')?.body).toMatchObject({ threadId })
+  expect([...ids]).toEqual(['', threadId])
+})
+
+test('an agent without threads tells its developer what is missing, and the page shows why its message waits', async () => {
+  const told: string[] = []
+  const server = startServerWith({ threads: undefined, warn: (message) => told.push(message) })
+  const page = openPage(server)
+  await vi.waitUntil(() => statusOf(page) === 'error')
+  expect(await page.client.sendMessage('Hello')).toMatchObject({ status: 'queued' })
+  expect(page.client.getSnapshot()).toMatchObject({
+    status: 'error',
+    queue: [{ message: { parts: [{ text: 'Hello' }] } }],
+    error: {
+      message: expect.stringContaining('keeps no conversations'),
+      data: { status: 501, body: expect.stringContaining('invalid-option') },
+    },
+  })
+  expect(told.filter((message) => message.includes('`threads: memoryThreads()`'))).toHaveLength(1)
 })
 
 test('a page whose address names a new conversation asks for it without an error in the console of its browser', async () => {

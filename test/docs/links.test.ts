@@ -11,7 +11,6 @@ const written = new Map([
   ['docs/performance.md', 'bench'],
   ['docs/interop-matrix.md', 'interop'],
   ['docs/compare.md', 'compare'],
-  ['docs/api/index.md', 'docs'],
 ])
 
 interface Link {

@@ -315,6 +315,6 @@ test.each([
 
 test('our route refuses the forged approval of the page, and says so', async () => {
   const { 'POST /api/chat': post } = (await after()).routes
-  expect(await (await post?.(forged()))?.text()).toContain('"code":"approval-not-found"')
+  expect(await (await post?.(forged()))?.text()).toContain('"code":"thread-unknown"')
   expect(removed).toEqual([])
 })

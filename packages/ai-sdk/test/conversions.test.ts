@@ -5,6 +5,7 @@ import {
   fromAiSdkMessages,
   toAiSdkMessages,
 } from '@countersign/ai-sdk'
+import { ChatClient, fetchServerSentEvents } from '@countersign/client'
 import {
   type AGUIEvent,
   createChatState,
@@ -403,4 +404,15 @@ test('F26 calls of one id, in one step and in the next, have their own arguments
     parts.flatMap((part) => ('output' in part ? [part.output] : [])),
   )
   expect(sent).toEqual(['one', 'two'])
+})
+
+test('initialMessages with parts of the AI SDK are refused, and the error names what converts them', () => {
+  const connection = fetchServerSentEvents('http://localhost/chat')
+  const stored = [
+    {
+      ...{ id: 'm1', role: 'assistant' },
+      parts: [{ type: 'tool-delete_file', toolCallId: 'c1', state: 'input-available', input: {} }],
+    },
+  ]
+  expect(() => new ChatClient({ connection, initialMessages: stored as never })).toThrow(/fromAiSdkMessages/)
 })

@@ -107,7 +107,7 @@ export class ChatClient<Tools extends ToolMap = ToolMap> {
     this.#session = session
     this.getSnapshot = unsafeCast(session.store.getSnapshot)
     // Not a class getter: a framework may read it through a proxy, which has no access to private members.
-    Object.defineProperty(this, 'threadId', { get: () => session.threadId, enumerable: true })
+    Object.defineProperty(this, 'threadId', { get: session.open, enumerable: true })
     this.#initial = session.store.getSnapshot()
     this.#kept = options.persistence?.open(session, {
       isUnused: (underWay) => {

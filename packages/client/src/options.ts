@@ -208,7 +208,11 @@ export function checkOptions<Tools extends ToolMap>(
   if (!tools.every((tool) => isRecord(tool) && isRecord(tool.input) && typeof tool.execute === 'function'))
     fail('tools', 'client tools: see `clientTool(...)`')
   if (new Set(tools.map(({ name }) => name)).size < tools.length) fail('tools', 'of different names')
-  if (!initialMessages.every(isMessage)) fail('initialMessages', 'messages, each with id, role and parts')
+  if (!initialMessages.every(isMessage))
+    fail(
+      'initialMessages',
+      'messages, each with id, role and parts of our types; those of the AI SDK: `fromAiSdkMessages`',
+    )
   if (options.persistence && typeof options.persistence.open !== 'function')
     fail('persistence', '`webStorage()`, `indexedDb()` or your own storage in `persistent(...)`')
   if (options.tabs && !options.persistence)

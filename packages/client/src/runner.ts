@@ -187,7 +187,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
         if (answered && !state.unsent.has(answered)) optionsOf.delete(answered)
       const own = mergeOptions([...optionsOf.values()])
       if (kind === 'retry') dispatch({ type: 'drop-unfinished' })
-      const { threadId } = session
+      const threadId = session.open()
       const runId = rejoin?.cursor.runId ?? session.newId()
       const input = createRequest(state, {
         ...session.options,

@@ -24,8 +24,9 @@ export class Session<Tools extends ToolMap> {
   readonly store: ChatStore
   readonly state: ChatState
   options: ChatClientOptions<Tools>
-  /** A random id is created only when needed: a server, and the page that hydrates its output, must not have one yet. */
-  readonly #named: { threadId: string }
+  /** Begins the conversation: the snapshot shows its id. Before that, no page gets the address of an empty conversation, but locks have a name. */
+  readonly open: () => string
+  #threadId: string
 
   constructor(options: ChatClientOptions<Tools>) {
     if (typeof process !== 'undefined' && process.env.NODE_ENV !== 'production') checkOptions(options)
@@ -39,15 +40,17 @@ export class Session<Tools extends ToolMap> {
       schedule: scheduleBy(this),
       onListenerError: report,
     }
-    this.#named = storeOptions
+    this.#threadId = storeOptions.threadId
+    this.open = () => Object.assign(storeOptions, { threadId: this.threadId }).threadId
     this.store = new ChatStore(storeOptions)
     this.state = this.store.state
     if (initialState !== undefined) this.store.dispatch({ type: 'set-state', state: initialState })
   }
 
+  /** A random id is made only when needed: a server, and the page that hydrates its output, must not have one yet. */
   get threadId(): string {
-    this.#named.threadId ||= this.newId()
-    return this.#named.threadId
+    this.#threadId ||= this.newId()
+    return this.#threadId
   }
 
   /** The id from `generateId`, if it is new: a message with a used id would be taken for the existing one. */
@@ -128,7 +131,6 @@ export class Session<Tools extends ToolMap> {
   readonly #onEffect = (effect: Effect): void => {
     switch (effect.type) {
       case 'approval-requested': {
-        if (!this.options.onApprovalRequest) return
         const { type: _, ...request } = effect
         const asked = { ...request, approvalId: request.approval.id }
         this.callBack(() => this.options.onApprovalRequest?.(unsafeCast(asked)))
@@ -165,7 +167,7 @@ export function unsafeCast<T>(value: unknown): T {
 /** `crypto.randomUUID` is missing on pages that are not secure contexts, and all of `crypto` in React Native. */
 function randomId(): string {
   const { crypto }: { crypto?: Crypto } = globalThis
-  if (typeof crypto?.randomUUID === 'function') return crypto.randomUUID()
+  if (crypto?.randomUUID) return crypto.randomUUID()
   const bytes = Uint8Array.from({ length: 16 }, () => Math.random() * 256)
   return Array.from(crypto?.getRandomValues(bytes) ?? bytes, (byte) =>
     byte.toString(16).padStart(2, '0'),

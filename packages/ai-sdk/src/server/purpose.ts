@@ -41,7 +41,10 @@ export async function inputFor(
   const stored = (isPlain ? undefined : await readThread(threads, key))?.messages ?? []
   if (resume) checkShown(input.messages, stored)
   const purpose = purposeOf(request, stored)
-  return { input: { ...input, ...newsOf(purpose, input.messages) }, purpose }
+  const { messages, inPlaceOf } = newsOf(purpose, input.messages)
+  // The agent refuses the request if it does not have the message that was replied to.
+  const countersign = { ...inPlaceOf, replied: repliedIn(input.messages) }
+  return { input: { ...input, messages, forwardedProps: { countersign } }, purpose }
 }
 
 function purposeOf({ input, continued, replaces, page }: ReadRequest, stored: readonly Message[]): Purpose {
@@ -76,7 +79,10 @@ function purposeOf({ input, continued, replaces, page }: ReadRequest, stored: re
 function newsOf(
   purpose: Purpose,
   messages: readonly Message[],
-): Pick<RunAgentInput, 'messages' | 'forwardedProps'> {
+): {
+  readonly messages: Message[]
+  readonly inPlaceOf?: { readonly edit: string } | { readonly regenerate: string }
+} {
   const results = messages.filter(({ role }) => role === 'tool')
   const news = newsIn(messages)
   switch (purpose.kind) {
@@ -85,16 +91,21 @@ function newsOf(
     case 'edit': {
       const edited = { ...purpose.edited, id: randomId('msg_') }
       const behind = news.slice(news.indexOf(purpose.edited) + 1)
-      const forwardedProps = { countersign: { edit: purpose.id } }
-      return { messages: [...results, edited, ...behind], forwardedProps }
+      return { messages: [...results, edited, ...behind], inPlaceOf: { edit: purpose.id } }
     }
     case 'regenerate':
-      return { messages: results, forwardedProps: { countersign: { regenerate: purpose.id } } }
+      return { messages: results, inPlaceOf: { regenerate: purpose.id } }
     case 'go-on':
       return { messages: results }
     default:
       return purpose satisfies never
   }
+}
+
+/** The last user message to which the page shows a reply. */
+function repliedIn(messages: readonly Message[]): string | undefined {
+  const spoken = messages.findLastIndex(({ role }) => role === 'assistant')
+  return messages.slice(0, Math.max(spoken, 0)).findLast(({ role }) => role === 'user')?.id
 }
 
 /** The user messages at the end of a page. */

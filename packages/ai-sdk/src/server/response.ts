@@ -1,4 +1,10 @@
-import { type AGUIEvent, CountersignError, type Message } from '@countersign/core'
+import {
+  type AGUIEvent,
+  CountersignError,
+  isCountersignError,
+  type Message,
+  type RunAgentInput,
+} from '@countersign/core'
 import type { Agent, ChatOptions } from '@countersign/server'
 import {
   checkId,
@@ -45,7 +51,9 @@ export type AiSdkChatOptions = Pick<ChatOptions, 'context' | 'keepAlive' | 'prep
  * is refused.
  *
  * If the agent has `threads`, the server keeps the conversation under the chat's id, takes from the request only what is new, and keeps edited
- * messages and regenerated replies as versions. With `goOnFor`, a client that reloads can resume its run: {@link resumeAiSdkChat}.
+ * messages and regenerated replies as versions. A request that continues a conversation which the server does not have is refused with
+ * `thread-unknown` (404); with `acceptUploads`, the page's copy of it is stored first. With `goOnFor`, a client that reloads can resume its
+ * run: {@link resumeAiSdkChat}.
  *
  * @throws CountersignError `invalid-option`
  *
@@ -72,7 +80,12 @@ export async function handleAiSdkChat(
     const isElsewhere = continued !== undefined && !(page.isReplyLast && page.later === undefined)
     // Without threads, a reply that the page can't show would be lost.
     const maxSteps = isElsewhere && !agent.threads ? 0 : undefined
-    const run = await startRun(agent, input, options, request.signal, { lacked, maxSteps })
+    const start = (input: RunAgentInput) =>
+      startRun(agent, input, options, request.signal, { lacked, maxSteps })
+    const run = await start(input).catch((error: unknown) => {
+      if (!isCountersignError(error) || error.data.upload !== true) throw error
+      return start({ ...asked.input, forwardedProps: { countersign: { upload: true } } })
+    })
     const messageId = agent.threads ? replyId(run.messages) : undefined
     const { runId } = run.input
     // The rest of a message that the page has in part goes into the same step: an SDK client sends the answers of the last step alone.

@@ -5,6 +5,8 @@ import { branchOf, headOf } from './branch.js'
 export interface PageHistory {
   /** The last user message that was replied to (`serverHistory` of the client). */
   readonly after?: string | undefined
+  /** The same on a page whose own messages are not sent (the route of the AI SDK). It does not say which branch the request continues. */
+  readonly replied?: string | undefined
   /** The last message that the page has and did not send. */
   readonly last?: string | undefined
   /** The user message that is to be replied to anew. */
@@ -19,9 +21,10 @@ export interface PageHistory {
 export function readPage(forwardedProps: unknown): PageHistory {
   const own = isRecord(forwardedProps) && forwardedProps.countersign
   if (!isRecord(own)) return { isUpload: false }
-  const { after, last, regenerate, edit, upload } = own
+  const { after, replied, last, regenerate, edit, upload } = own
   return {
     after: asString(after),
+    replied: asString(replied),
     last: asString(last),
     regenerate: asString(regenerate),
     edit: asString(edit),

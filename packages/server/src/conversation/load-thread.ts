@@ -1,10 +1,12 @@
 import { CountersignError, type Message, type TokenUsage, type UIMessage } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
+import { warnOnce } from '../encoding/warn-once.js'
 import type { StoredThread, ThreadKey, ThreadStore } from '../threads/thread-store.js'
 import { shownMessages } from './branch.js'
 
 interface ThreadKeeper {
   readonly threads?: ThreadStore | undefined
+  warn?(message: string): void
 }
 
 /** The run that is open on a thread. */
@@ -89,11 +91,21 @@ function openRunOf({ run, messages: all }: StoredThread, messages: readonly Mess
   return { runId, lapsed, messageIds, isVersion }
 }
 
-/** @throws CountersignError `invalid-option` */
-export function threadsOf<T extends ThreadStore>({ threads }: { readonly threads?: T | undefined }): T {
-  if (threads !== undefined) return threads
-  const message = 'This agent keeps no conversations: give createAgent `threads`.'
-  throw new CountersignError('invalid-option', message, { option: 'threads' })
+/**
+ * The store of an agent's conversations. The developer is told of a page that asks for one where there is none: without an answer, a page of
+ * `serverThreads` sends nothing, and what such a page does send is not the whole conversation.
+ *
+ * @throws CountersignError `invalid-option` (`data.status` 501)
+ */
+export function threadsOf<T extends ThreadStore>(agent: {
+  readonly threads?: T | undefined
+  warn?(message: string): void
+}): T {
+  if (agent.threads !== undefined) return agent.threads
+  const message =
+    'This agent keeps no conversations, so none can be loaded: give createAgent `threads`, for example `threads: memoryThreads()` to try it.'
+  if (agent.warn) warnOnce((text) => agent.warn?.(text), message)
+  throw new CountersignError('invalid-option', message, { option: 'threads', status: 501 })
 }
 
 /** The sum of what was used: one entry for each provider and model, in the order of their first use. */

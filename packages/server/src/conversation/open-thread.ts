@@ -4,7 +4,7 @@ import type { RunContext } from '../scope/run-context.js'
 import type { AgentSettings } from '../scope/settings.js'
 import type { KnownThread, KnownThreads } from '../threads/known-threads.js'
 import type { ThreadKey } from '../threads/thread-store.js'
-import { readPage } from './continued-branch.js'
+import { knownAs } from './known-conversation.js'
 import { totalUsage } from './load-thread.js'
 import { Recorder } from './recorder.js'
 import { titleOf } from './request-history.js'
@@ -49,7 +49,7 @@ export interface OpenThread {
  * Takes the thread of a run, adds what the request brings, and stores it. `abandoned`: only if this run was still open on it.
  *
  * @throws CountersignError `thread-busy` (409) if another run is open on this thread: `data.runId` names it; `thread-full` (507);
- * `thread-unknown` (404) if the request continues a message that the thread does not have;
+ * `thread-unknown` (404) if the request continues a conversation, or a message, that is not stored;
  * `ledger-unavailable` if the store can't be reached.
  */
 export async function openThread(
@@ -76,11 +76,11 @@ export async function openThread(
       await threads.release(key, run)
       throw removed()
     }
-    checkKnown(request, thread, settings.acceptUploads)
+    const isUpload = isCopy(request, thread, settings.acceptUploads)
     const givenIds = new Set(request.messages.map(({ id }) => id))
     const newId = newIds(settings.generateId, (id) => thread?.byId.has(id) === true || givenIds.has(id))
     const isRecovery = abandoned !== undefined
-    const plan = await planRequest(settings, thread, request, calls, newId, isRecovery)
+    const plan = await planRequest(settings, thread, request, calls, newId, { isRecovery, isUpload })
     const { messages, change, head, isReplaced, replaced, hasNews, isAnswered, isCut } = plan
     const writer = new ThreadWriter(threads, key, run, thread?.version ?? 0, head ?? '')
     // Unless it begins at the head, it stores at least where it begins: recovery needs to know.
@@ -126,16 +126,17 @@ export async function hasNews(
   return bringsNews(settings, await threads.open(key, settings.limits.cachedThreadBytes), request)
 }
 
-/** @throws CountersignError `thread-unknown` */
-function checkKnown(
-  { forwardedProps }: ThreadRequest,
-  thread: KnownThread | undefined,
-  acceptUploads: boolean,
-): void {
-  const { after, isUpload } = readPage(forwardedProps)
-  const isWhole = isUpload && thread === undefined && acceptUploads
-  if (isWhole || after === undefined || thread?.byId.has(after)) return
-  const message = 'The server does not have the conversation that this request continues. Nothing was stored.'
+/**
+ * Whether a request brings the page's copy of a conversation that is to be stored.
+ *
+ * @throws CountersignError `thread-unknown`
+ */
+function isCopy(request: ThreadRequest, thread: KnownThread | undefined, acceptUploads: boolean): boolean {
+  const found = knownAs(thread, request, acceptUploads)
+  if (found !== 'unknown') return found === 'upload'
+  const message =
+    'The server does not have the conversation that this request continues. Nothing was stored. Load the conversation again, or start a new one. ' +
+    'If pages may bring their copy of a lost conversation, create the agent with `acceptUploads: true`.'
   throw new CountersignError('thread-unknown', message, {
     status: 404,
     ...(acceptUploads && thread === undefined && { upload: true }),

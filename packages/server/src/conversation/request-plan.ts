@@ -38,18 +38,17 @@ interface RequestPlan {
   readonly isPageBehind: boolean
 }
 
-/** `isRecovery`: the model is not asked about anything. */
+/** `isRecovery`: the model is not asked about anything. `isUpload`: the messages are the page's copy of a conversation that is not stored. */
 export async function planRequest(
   settings: AgentSettings,
   thread: KnownThread | undefined,
   request: ThreadRequest,
   { closeCalls, withEdits, stop }: ThreadCalls,
   newId: NewId,
-  isRecovery: boolean,
+  { isRecovery, isUpload }: { readonly isRecovery: boolean; readonly isUpload: boolean },
 ): Promise<RequestPlan> {
   const { messages: given, forwardedProps, resume = [] } = request
   const page = readPage(forwardedProps)
-  const isUpload = page.isUpload && thread === undefined && settings.acceptUploads
   const shown = thread === undefined ? [] : branchOf(thread)
   const stored = storedFor(thread, shown, request)
   // Stopped while it waited: its page may have gone on with another version, which is to stay.

@@ -107,12 +107,13 @@ export interface AgentOptions<Output = unknown> extends OutputOptions<Output> {
   readonly runLog?: RunLog | undefined
   /**
    * Stores the conversations. With it, the server owns them: of the history in a request, only new user messages and results of client
-   * tools count. Default: none, and each request brings its whole history.
+   * tools count, and a request that continues a conversation which is not stored is refused. Default: none, and each request brings its whole
+   * history.
    */
   readonly threads?: ThreadStore | undefined
   /**
-   * Whether a page may bring its copy of a conversation that the store does not have, for example after the store was lost. The copy is as
-   * untrusted as any history from a client: the model reads it, nothing of it runs, and no approval in it counts. Default `false`: such a
+   * Whether a page may bring its copy of a conversation that the store does not have, for example because it began without one. The copy is
+   * as untrusted as any history from a client: the model reads it, nothing of it runs, and no approval in it counts. Default `false`: such a
    * request is refused with `thread-unknown`.
    */
   readonly acceptUploads?: boolean | undefined
