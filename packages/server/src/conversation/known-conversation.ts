@@ -27,6 +27,12 @@ export function knownAs(
   return isLater && thread === undefined ? 'unknown' : 'known'
 }
 
+/** Whether a page sends only what is new, and nothing has added what was said before. */
+export function lacksHistory({ messages, forwardedProps }: ThreadRequest): boolean {
+  const { after } = readPage(forwardedProps)
+  return after !== undefined && !messages.some(({ id }) => id === after)
+}
+
 /** The last user message of a page's history to which it shows a reply. */
 function repliedIn(messages: readonly Message[]): string | undefined {
   const last = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool')

@@ -17,12 +17,14 @@ import { readHistory, withEdits } from '../answers/records.js'
 import type { AnswerSource } from '../channel/answer-queue.js'
 import type { CloseCalls } from '../conversation/branch.js'
 import { stoppedByUser } from '../conversation/ending.js'
+import { lacksHistory } from '../conversation/known-conversation.js'
 import { type OpenThread, openThread } from '../conversation/open-thread.js'
 import { overruled } from '../conversation/request-history.js'
 import { isRemoval } from '../conversation/thread-writer.js'
 import { isLeft } from '../encoding/hooks.js'
 import { type NewId, newIds } from '../encoding/ids.js'
 import { anySignal } from '../encoding/signals.js'
+import { warnOnce } from '../encoding/warn-once.js'
 import { type ApprovalRequest, interruptOf } from '../gate/ask.js'
 import { type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
 import { placeResults, readCalls, resultMessage } from '../history/history.js'
@@ -176,6 +178,9 @@ export function closing(scope: RunScope): CloseCalls {
   return (messages, ids, newId) => closeBranch(scope, messages, ids, newId)
 }
 
+const NO_HISTORY =
+  'A page sends only what is new, because it takes the server to keep the conversation, but this agent has no `threads`: the model does not see what was said before. Give createAgent `threads`, or take serverHistory out of the page.'
+
 /** Takes the thread of a run, if the agent has threads. `abandoned`: only if this run still has it. */
 export async function openRunThread(
   settings: AgentSettings,
@@ -185,13 +190,17 @@ export async function openRunThread(
   abandoned?: string,
 ): Promise<OpenThread | undefined> {
   const { threads } = settings
+  if (threads === undefined) {
+    if (lacksHistory(input)) warnOnce(settings.warn, NO_HISTORY)
+    return undefined
+  }
   const scope = scopeOutside(settings, input, context, stop)
   const calls: Parameters<typeof openThread>[4] = {
     closeCalls: closing(scope),
     withEdits: (messages, from) => withEdits(scope, messages, from),
     stop,
   }
-  return threads && openThread(threads, settings, input, context ?? {}, calls, abandoned)
+  return openThread(threads, settings, input, context ?? {}, calls, abandoned)
 }
 
 /** The thread takes each event before the client gets it. */

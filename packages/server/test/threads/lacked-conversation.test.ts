@@ -273,3 +273,20 @@ test('a call, a result or an answer without any message of the user continues a 
     expect([response.status, await response.text()]).toEqual([404, expect.stringContaining('thread-unknown')])
   }
 })
+
+test('an agent without threads warns of a page that sends only what is new, unless the application adds the rest', async () => {
+  const warnings: string[] = []
+  const model = scriptedModel(() => say('Done.'))
+  const agent = createAgent({ model, warn: (text) => warnings.push(text) })
+  const forwardedProps = { countersign: { after: 'u1' } }
+  await agent.generate({
+    ...input([
+      { ...user('One'), id: 'u1' },
+      { ...user('Two'), id: 'u2' },
+    ]),
+    forwardedProps,
+  })
+  expect(warnings.filter((text) => text.includes('`threads`'))).toEqual([])
+  await agent.generate({ ...input([user('Two', 'u2')]), forwardedProps })
+  expect(warnings.filter((text) => text.includes('`threads`'))).toHaveLength(1)
+})
