@@ -1,5 +1,4 @@
 import { readRecord, type ThreadRecord, type UIMessage } from '@countersign/core'
-import { nextCopyOf } from './copies.js'
 import type { KeptSession, Step } from './persistence.js'
 
 /**
@@ -7,14 +6,14 @@ import type { KeptSession, Step } from './persistence.js'
  * server keeps everything else that is replaced, as another version; these would be nowhere.
  */
 export class LeftUnsent {
-  readonly #session: Pick<KeptSession, 'state'>
+  readonly #session: Pick<KeptSession, 'state' | 'newId'>
   /** Messages of the user that the server has. */
   readonly #known = new Set<string>()
   #messages: readonly UIMessage[] = []
   /** Why they were not sent. */
   #error: ThreadRecord['error']
 
-  constructor(session: Pick<KeptSession, 'state'>) {
+  constructor(session: Pick<KeptSession, 'state' | 'newId'>) {
     this.#session = session
   }
 
@@ -29,9 +28,10 @@ export class LeftUnsent {
       const dropped = from === 0 ? [] : all.slice(Math.max(from, lastReply + 1))
       const unsent = dropped.filter(({ id, role }) => role === 'user' && !this.#known.has(id))
       if (unsent.length === 0) return
+      // With new ids: if one has arrived after all, it is on the version that is left, and this one can still be sent.
       this.#messages = [
         ...this.#messages,
-        ...unsent.map((message) => ({ ...message, id: nextCopyOf(message.id) })),
+        ...unsent.map((message) => ({ ...message, id: this.#session.newId() })),
       ]
       this.#error = error
     }

@@ -63,7 +63,7 @@ export function createServerLoad(
     const stored = await unsent.load().catch((error: CountersignError) => {
       isUnread = true
       session.failed(error)
-      return undefined
+      return unsent.own
     })
     // Until it can be loaded, what is given stays, and what was kept before.
     const thread = isFirst && given ? { ...given, messages: toAGUIMessages(given.messages) } : await fetch()

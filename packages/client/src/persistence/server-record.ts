@@ -8,7 +8,6 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import { fromAGUIMessages } from '@countersign/core/ag-ui'
-import { lastCopies, originalOf } from './copies.js'
 import type { LoadedThread } from './thread-route.js'
 
 /** A conversation as its server has it. */
@@ -95,6 +94,11 @@ export function without(record: ThreadRecord, known: ThreadRecord): ThreadRecord
   })
 }
 
+/** What is in both records. */
+export function within(record: ThreadRecord, known: ThreadRecord): ThreadRecord {
+  return without(record, without(record, known))
+}
+
 /** Both, of which the second is newer. */
 export function together(before: ThreadRecord, after: ThreadRecord): ThreadRecord {
   const rest = without(before, after)
@@ -105,7 +109,7 @@ export function together(before: ThreadRecord, after: ThreadRecord): ThreadRecor
   }))
   return omitUndefined({
     ...after,
-    messages: lastCopies([...notIn(messages, rest.messages), ...messages]),
+    messages: [...notIn(messages, rest.messages), ...messages],
     unsentOutputs: [...rest.unsentOutputs, ...after.unsentOutputs],
     ready: [...rest.ready, ...after.ready],
     interrupts: [...rest.interrupts, ...after.interrupts],
@@ -131,15 +135,9 @@ function notIn<T extends { readonly id: string }>(
   return all.filter(({ id }) => !ids.has(id))
 }
 
-/** What the user wrote that is not among these, also not as a copy. */
-function notSent({ messages }: ThreadRecord, known: readonly { readonly id: string }[]): UIMessage[] {
-  const originals = new Set(known.map(({ id }) => originalOf(id)))
-  return messages.filter(({ id, role }) => role === 'user' && !originals.has(originalOf(id)))
-}
-
 /** Whether it has a message that could not be sent. Only `retry`, or the next message, sends it: never something that happens elsewhere. */
 export function hasFailed(unsent: ThreadRecord, known: readonly { readonly id: string }[]): boolean {
-  return unsent.error !== undefined && notSent(unsent, known).length > 0
+  return unsent.error !== undefined && notIn(known, unsent.messages).some(({ role }) => role === 'user')
 }
 
 /** The conversation of the server, with what the page has not sent. What the server has got further with counts. */
@@ -169,7 +167,7 @@ export function withUnsent(
       : message,
   )
   const known = new Set(messages.map(({ id }) => id))
-  const unknown = unsent ? notSent(unsent, messages) : []
+  const unknown = unsent?.messages.filter(({ id, role }) => role === 'user' && !known.has(id)) ?? []
   // The reply of the open run comes before what was said later.
   const failed = thread.run === 'open' ? [] : unknown
   const later = thread.run === 'open' ? unknown : []

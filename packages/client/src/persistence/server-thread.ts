@@ -120,6 +120,12 @@ export function openServerThread(
     }
   }
 
+  /** What could not be sent goes along with the next message, unless another page has sent it. */
+  function hasFailed(): boolean {
+    const isIdle = state.run.phase === 'idle' && state.error !== undefined
+    return isIdle && unsent.own.messages.some(({ role }) => role === 'user')
+  }
+
   async function loadToStart(): Promise<boolean> {
     // What is loaded replaces what is shown: a client tool that runs would be closed as interrupted.
     if (isBusy(state)) return false
@@ -159,12 +165,13 @@ export function openServerThread(
       if (name === 'cancelQueued' && early.cancel(value)) return
       const item = value as QueuedMessage
       // Behind what an earlier page has left, in the order in which it was said.
-      const isEarly = name === 'send' && (copy.isLoaded ? server.isLeft() : !server.isNew())
+      const isLate = copy.isLoaded ? server.isLeft() || hasFailed() : !server.isNew()
+      const isEarly = name === 'send' && isLate
       if (!isEarly || item.replaces !== undefined) return thread.perform(name, value, here)
       early.add(item)
       return thread.perform(name, value, async () => {
         // A message cancels the requests that its user can see. Those of a conversation that was not shown yet are still to be answered.
-        if (server.isLacking() || server.isLeft()) await thread.reload()
+        if (server.isLacking() || server.isLeft() || (await unsent.hasChanged())) await thread.reload()
         return early.send(item, !server.isLacking(), here)
       })
     },
@@ -196,7 +203,7 @@ export function openServerThread(
     mayStart: () =>
       server.isLacking() || clientCalls(state).length > 0
         ? loadToStart()
-        : unsent.mayBeSent()?.then((mayBeSent) => !mayBeSent || loadToStart()),
+        : unsent.hasChanged()?.then((hasChanged) => !hasChanged || loadToStart()),
 
     leaveIfUnused() {
       if (!host.isUnused(0)) return

@@ -1,13 +1,12 @@
 import type { ThreadRecord } from '@countersign/core'
-import { isCopy } from './copies.js'
 import { LeftUnsent } from './left-unsent.js'
 import type { ChangeRecord, KeptSession, Persistence } from './persistence.js'
-import { isEmpty, nothing, together, unsentOf, without } from './server-record.js'
+import { isEmpty, nothing, together, unsentOf, within, without } from './server-record.js'
 
 /** What the server has not received yet, stored in this browser. All pages share one record, and each removes only its own entries. */
 export class Unsent {
   readonly #local: Persistence
-  readonly #session: Pick<KeptSession, 'state' | 'threadId'>
+  readonly #session: Pick<KeptSession, 'state' | 'newId' | 'threadId'>
   /** Messages that were never sent and are no longer shown. */
   readonly left: LeftUnsent
   /** The entries that this page took from the record at the last load. */
@@ -17,7 +16,7 @@ export class Unsent {
   /** Answers to requests of the open run. They are kept until it ends, and shown then. */
   #later = nothing
 
-  constructor(session: Pick<KeptSession, 'state' | 'threadId'>, local: Persistence) {
+  constructor(session: Pick<KeptSession, 'state' | 'newId' | 'threadId'>, local: Persistence) {
     this.#session = session
     this.#local = local
     this.left = new LeftUnsent(session)
@@ -35,21 +34,23 @@ export class Unsent {
     return this.#local.load(this.#session.threadId)
   }
 
-  /** Whether another page of this browser may have sent a message that is shown here as not sent. `undefined`: none is. */
-  mayBeSent(): Promise<boolean> | undefined {
-    const ids = this.#own.messages.flatMap(({ id, role }) => (role === 'user' ? id : []))
-    if (ids.length === 0) return undefined
-    const isLast = (stored: ThreadRecord | undefined, id: string) =>
-      !isCopy(id) && stored?.messages.some((message) => message.id === id)
+  /** What this page has stored. */
+  get own(): ThreadRecord {
+    return this.#own
+  }
+
+  /** Whether another page of this browser has sent, changed or left out something of that. `undefined`: there is nothing. */
+  hasChanged(): Promise<boolean> | undefined {
+    if (isEmpty(this.#own)) return undefined
     return this.load().then(
-      (stored) => !ids.every((id) => isLast(stored, id)),
+      (stored = nothing) => !isEmpty(without(this.#own, stored)),
       () => false,
     )
   }
 
   /** What this page may show: the whole record, or only its own entries while another page is working. */
   take(stored: ThreadRecord | undefined, isAlone: boolean): ThreadRecord | undefined {
-    const own = together(this.#later, this.#own)
+    const own = together(this.#later, within(this.#own, stored ?? nothing))
     const taken = isAlone ? stored : isEmpty(own) ? undefined : own
     this.#found = taken ?? nothing
     return taken
@@ -72,8 +73,10 @@ export class Unsent {
 
   async save(record: ThreadRecord): Promise<void> {
     const shown = this.left.with(unsentOf(record))
-    await update(this.#local, this.#session.threadId, (stored) => {
-      const unsent = stored ? together(without(stored, this.#own), shown) : shown
+    await update(this.#local, this.#session.threadId, (stored = nothing) => {
+      // What another page has sent, changed or left out since it was stored here is not stored again.
+      const gone = without(this.#own, stored)
+      const unsent = together(without(stored, this.#own), without(shown, gone))
       return isEmpty(unsent) ? undefined : unsent
     })
     this.#own = shown

@@ -1,5 +1,6 @@
+import { memoryThreads } from '@countersign/server'
 import { expect, test, vi } from 'vitest'
-import { openPage, startServer } from './threads-server.js'
+import { openPage, startServer, startServerWith } from './threads-server.js'
 
 type Page = Pick<ReturnType<typeof openPage>, 'client'>
 
@@ -23,6 +24,8 @@ async function openBoth() {
   await vi.waitUntil(() => said(second).length === 2)
   return { server, first, second }
 }
+
+const lastOf = ({ client }: Page) => client.getSnapshot().messages.at(-1)?.id ?? ''
 
 const firstOf = ({ client }: Page) => client.getSnapshot().messages[0]?.id ?? ''
 
@@ -54,3 +57,43 @@ for (const [what, change] of Object.entries(changes)) {
     await vi.waitUntil(() => first.local.texts.size === 0)
   })
 }
+
+for (const where of ['first', 'second'] as const) {
+  test.each(['retry()', 'the next message'])(
+    `a message that could not be sent, and that two pages show, is sent as the ${where} page has edited it: %s in the other one`,
+    async (then) => {
+      const { server, first, second } = await openBoth()
+      const [page, other] = where === 'first' ? [first, second] : [second, first]
+      page.network.isUp = false
+      await page.client.sendMessage({ text: 'two, edited', messageId: lastOf(page) })
+      page.network.isUp = true
+      if (then === 'retry()') await other.client.retry()
+      else await other.client.sendMessage('three')
+      const expected = ['one', 'two, edited', ...(then === 'retry()' ? [] : ['three'])]
+      for (const shown of [page, other]) {
+        await vi.waitUntil(() => statusOf(shown) === 'ready' && said(shown).length === expected.length)
+        expect(said(shown)).toEqual(expected)
+      }
+      const elsewhere = openPage(server)
+      await vi.waitUntil(() => said(elsewhere).length > 0)
+      expect(said(elsewhere)).toEqual(expected)
+    },
+  )
+}
+
+test('a message that one page has left out, because it was too large, does not come back from another page', async () => {
+  const server = startServerWith({ threads: memoryThreads({ maxMessageBytes: 65_536 }) })
+  const first = openPage(server)
+  await first.client.sendMessage('one')
+  expect(await first.client.sendMessage('x'.repeat(80_000))).toMatchObject({ status: 'failed' })
+  const second = openPage(server, { local: first.local })
+  await vi.waitUntil(() => said(second).length === 2)
+  await first.client.sendMessage('two')
+  for (const page of [second, first]) {
+    await vi.waitUntil(() => statusOf(page) === 'ready' && said(page).length === 2)
+    expect(said(page)).toEqual(['one', 'two'])
+  }
+  await second.client.sendMessage('three')
+  expect(said(second)).toEqual(['one', 'two', 'three'])
+  await vi.waitUntil(() => first.local.texts.size === 0)
+})
