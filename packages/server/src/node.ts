@@ -120,6 +120,7 @@ function handler<Req extends NodeRequest>(
     response.on('error', () => gone.abort())
     // It may have gone while the application identified the user.
     if (response.destroyed) gone.abort()
+    if (!mayAsk(request, response)) return
     // Behind another response on the same connection, it has no socket yet that could tell it.
     const behind = response.socket === null ? request.socket : undefined
     if (behind?.destroyed) gone.abort()
@@ -142,6 +143,24 @@ function handler<Req extends NodeRequest>(
     const end = status < 400 ? {} : { connection: 'close' }
     response.writeHead(status, { ...served.headers, ...end }).end(body ?? undefined)
   }
+}
+
+/** Requests that may wait for their responses on one connection of HTTP/1. Browsers send one at a time. */
+const MAX_PIPELINED = 16
+const pipelined = new WeakMap<object, number>()
+
+/**
+ * Counts the request of a connection, and closes one that sends too many without reading. Node reads requests until what waits to be sent is
+ * large, and by then it may have read any number of them.
+ */
+function mayAsk({ socket, httpVersionMajor }: IncomingMessage, response: ServerResponse): boolean {
+  // Without a socket where a test injects requests.
+  if (httpVersionMajor !== 1 || !isRecord(socket)) return true
+  const waiting = (pipelined.get(socket) ?? 0) + 1
+  pipelined.set(socket, waiting)
+  response.on('close', () => pipelined.set(socket, (pipelined.get(socket) ?? 1) - 1))
+  if (waiting > MAX_PIPELINED) socket.destroy()
+  return waiting <= MAX_PIPELINED
 }
 
 const closings = new WeakMap<object, AbortSignal>()

@@ -1,4 +1,4 @@
-import { readMirror, readRecord } from '@countersign/core'
+import { readMirror, readRecord, type ThreadRecord } from '@countersign/core'
 import { wait } from '../connections/wait.js'
 import type { TabHost, TabLink } from '../tabs/link.js'
 import { Keeper, longest } from './keeper.js'
@@ -63,7 +63,7 @@ export class Thread implements KeptThread {
 
   mayStart(): Promise<boolean> | undefined {
     return this.#left?.mayStart(async () => {
-      if (await this.#keeper.reload()) await this.#rejoinLoaded()
+      if (await this.#keeper.reload()) await this.#rejoin(this.#keeper.loaded)
     })
   }
 
@@ -99,24 +99,23 @@ export class Thread implements KeptThread {
     if (!link) {
       this.#isAlone = true
       await this.#keeper.restore()
-      await this.#rejoinLoaded()
+      await this.#rejoin(this.#keeper.loaded)
       return undefined
     }
     this.#link = link
     this.#session.onStep = link.stepped
     this.#keeper.mayNotSave = () => !link.leads
     await link.ready
-    if (link.leads) await this.#rejoinLoaded()
     return link
   }
 
-  /** A server that does not respond must not block the chat. */
-  async #rejoinLoaded(): Promise<void> {
-    const { loaded } = this.#keeper
+  /** Rejoins the run that a record tells of. A server that does not respond must not block the chat. */
+  async #rejoin(record: ThreadRecord | undefined): Promise<void> {
+    if (!record) return
     const keep = () => this.#keeper.keep()
     const known = new AbortController()
     const late = wait(Math.min(this.#timeout, longest), known.signal)
-    if (loaded) await Promise.race([this.#left?.rejoin(loaded, keep), late])
+    await Promise.race([this.#left?.rejoin(record, keep), late])
     known.abort()
   }
 
@@ -128,13 +127,15 @@ export class Thread implements KeptThread {
       mirror: (state) => session.follow([{ type: 'mirror', state }]),
       follow: (steps) => session.follow(steps),
       perform: (name, value) => this.#host.perform(name, value),
-      load: () => this.#keeper.restore(),
+      // Loaded before, where the tab that led did not respond: that may have stored more since.
+      load: async () => void (await (this.#keeper.ready ? this.#keeper.reload() : this.#keeper.restore())),
+      rejoin: () => this.#rejoin(this.#keeper.loaded),
       failed: (error) => session.failed(error),
       takeOver: (error) => {
         const record = readRecord(session.state)
         this.#keeper.takeOver()
         this.#host.takeOver(error)
-        void this.#left?.rejoin(record, () => this.#keeper.keep())
+        return this.#rejoin(record)
       },
     }
   }

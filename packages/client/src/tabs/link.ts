@@ -31,7 +31,9 @@ export interface TabHost {
   perform(name: string, value: unknown): Promise<unknown>
   /** No other tab has sent its state: loads what is stored. */
   load(): Promise<void>
-  /** The leading tab is gone, with its pending work; this one leads now. */
-  takeOver(error: CountersignError): void
+  /** This tab leads now, with what is loaded: rejoins the run that was open. Resolves once it is known whether there is one. */
+  rejoin(): Promise<void>
+  /** The leading tab is gone, with its pending work; this one leads now. Rejoins its run likewise. */
+  takeOver(error: CountersignError): Promise<void>
   failed(error: CountersignError): void
 }

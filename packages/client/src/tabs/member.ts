@@ -183,12 +183,15 @@ export function joinTabs(
       if (leaving.signal.aborted) return
     }
     role = { as: 'leader' }
-    if (followed) host.takeOver(closedError())
+    // Else a command would open another run before the one that was left is rejoined.
+    const rejoined = followed ? host.takeOver(closedError()) : host.rejoin()
     post({ type: 'lead', from: self })
     for (const id of [...taken]) {
       broken.add(id)
       finish(id, closedResult())
     }
+    await rejoined
+    if (leaving.signal.aborted) return
     becomeReady()
     performOwn()
   }

@@ -71,7 +71,7 @@ export async function respond(
 }
 
 /** UTF-16 units of a reply that counts. */
-const LONG = 64 * 1024
+const LONG = 16 * 1024
 
 /** A reply of any length: a long one counts in its reader's share until it is sent. */
 export function whole(

@@ -102,8 +102,13 @@ export class Spelling {
 /** Several forms of one character become one, then upper and lower case. */
 const STEPS: readonly ((text: string) => string | undefined)[] = [
   normalized,
-  (text) => normalized(text.replace(ALL_UNSEEN, '').trim().toUpperCase().toLowerCase()),
+  (text) => normalized(ignoringCase(text.replace(ALL_UNSEEN, '').trim())),
 ]
+
+/** The upper case of ß is SS, but that of ẞ (U+1E9E) is ẞ: the lower case comes first, too. */
+function ignoringCase(text: string): string {
+  return text.toLowerCase().toUpperCase().toLowerCase()
+}
 
 /**
  * How many times shorter these steps can make a text: a character decomposes to no less than half its length, at most four
