@@ -3,10 +3,14 @@ import {
   isRecord,
   type Message,
   setCountersignMetadata,
+  type ToolCall,
   type ToolMessage,
 } from '@countersign/core'
+import { readArguments } from '../encoding/canonical.js'
+import { randomId } from '../encoding/ids.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
-import { readCalls, saysEdited, withoutOwn } from '../history/history.js'
+import { isDecided, readCalls, resultMessage, saysEdited, withoutOwn } from '../history/history.js'
+import { failed } from '../outcome.js'
 import type { Toolkit } from '../tools/toolkit.js'
 
 /**
@@ -45,10 +49,10 @@ export function mergeHistory(
 }
 
 /**
- * A page's copy of a conversation, as far as it may be stored: messages of the user, texts of the assistant, and calls that have a result.
- * Without tokens, approvals and decisions, and without calls that are open, so nothing of it can be answered or run.
+ * A page's copy of a conversation, as far as it may be stored: messages of the user, texts of the assistant, and calls that have a result, or
+ * may have run. Without tokens, approvals and decisions, and without requests that are open, so nothing of it can be answered or run.
  */
-export function uploadedHistory(given: readonly Message[]): Message[] {
+export function uploadedHistory(given: readonly Message[], newId: () => string): Message[] {
   const results = new Map(
     readCalls(given).flatMap(({ call, result }) => (result === undefined ? [] : [[call, result] as const])),
   )
@@ -61,10 +65,30 @@ export function uploadedHistory(given: readonly Message[]): Message[] {
     if (message.role === 'tool') return kept.has(message) ? [plain(message)] : []
     if (message.role !== 'assistant') return []
     const { toolCalls = [], ...rest } = plain(message)
-    const calls = toolCalls.filter((call) => results.has(call)).map(plain)
-    if (calls.length > 0) return [{ ...rest, toolCalls: calls }]
-    return rest.content ? [rest] : []
+    const ended = toolCalls.filter((call) => results.has(call)).map(plain)
+    // Otherwise the model would make them again. Their ids are new: an answer to the page's call is not for these.
+    const lost = toolCalls
+      .filter((call) => !results.has(call) && mayHaveRun(call))
+      .map((call) => ({ ...plain(call), id: randomId('call_') }))
+    const calls = [...ended, ...lost]
+    if (calls.length === 0) return rest.content ? [rest] : []
+    return [
+      { ...rest, toolCalls: calls },
+      ...lost.map(({ id }) => resultMessage(newId(), id, unknownOutcome)),
+    ]
   })
+}
+
+const unknownOutcome = failed(
+  'execution_error',
+  'The server that had this call is gone; it may or may not have run.',
+  'interrupted',
+)
+
+/** Whether a call without a result may have run: it was complete, and did not wait for a user. */
+function mayHaveRun(call: ToolCall): boolean {
+  const { approval } = getCountersignMetadata(call.metadata)
+  return (approval === undefined || isDecided(call)) && readArguments(call.function.arguments).ok
 }
 
 /** Without our own data, which only the server may write. */

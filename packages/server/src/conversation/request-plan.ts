@@ -55,7 +55,7 @@ export async function planRequest(
   if (isCountersignError(stop.reason) && stored.at(-1)?.id !== shown.at(-1)?.id) throw stop.reason
   const history = stored.map(({ message }) => message)
   const merged = isUpload
-    ? uploadedHistory(given)
+    ? uploadedHistory(given, newId)
     : await withEdits(merge(settings, thread, history, request, newId), history.length)
   const gap = gapOf(history, given, page.last)
   const isCut = isCutOff(history.at(-1))

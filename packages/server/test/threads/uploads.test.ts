@@ -57,6 +57,7 @@ function serve(acceptUploads?: boolean) {
 }
 
 const approved = { id: 'a1', approved: true, needsApproval: true, options: ['once'] }
+const open = { id: 'a2', needsApproval: true, options: ['once'] }
 const call = (id: string, own?: Record<string, unknown>) => ({
   id,
   type: 'function' as const,
@@ -79,7 +80,11 @@ const copy: readonly Message[] = [
     content: 'paid',
     metadata: { countersign: { decided: approved } },
   },
-  { id: 'b', role: 'assistant', toolCalls: [call('c2', { token: 'cs1.x', approval: approved })] },
+  {
+    id: 'b',
+    role: 'assistant',
+    toolCalls: [call('c2', { token: 'cs1.x', approval: approved }), call('c3', { approval: open })],
+  },
   { id: 'x', role: 'tool', toolCallId: 'never called', content: 'x' },
   { id: 'u1', role: 'user', content: 'The same id again' },
   { id: 'u2', role: 'user', content: 'Three' },
@@ -97,16 +102,21 @@ test('T8 by default a request for an unknown conversation is refused, also as an
   expect(await loadThread(agent, { subject: 'ann', threadId: 't' })).toBeUndefined()
 })
 
-test('T8 an upload brings texts and finished calls: no system message, no open call, no token, no decision; nothing runs', async () => {
+test('T8 an upload brings texts and calls that have run, or may have: no system message, no open request, no token, no decision; nothing runs', async () => {
   const { agent, post, ran, seen } = serve(true)
   const [status, text] = await post(copy.slice(-1), { after: 'u1' })
   expect([status, JSON.parse(text).error]).toMatchObject([404, { code: 'thread-unknown', upload: true }])
   expect((await post(copy, { upload: true }))[0]).toBe(200)
   const stored = await agent.threads?.load({ owner: 'ann', threadId: 't' })
-  expect(stored?.messages.slice(0, 4).map(({ message }) => JSON.parse(message))).toEqual([
+  expect(stored?.messages.slice(0, 6).map(({ message }) => JSON.parse(message))).toEqual([
     { id: 'u1', role: 'user', content: 'One' },
     { id: 'a', role: 'assistant', content: 'Two', toolCalls: [call('c1')] },
     { id: 'r', role: 'tool', toolCallId: 'c1', content: 'paid' },
+    { id: 'b', role: 'assistant', toolCalls: [{ ...call('c2'), id: expect.any(String) }] },
+    expect.objectContaining({
+      role: 'tool',
+      content: expect.stringContaining('may or may not have run'),
+    }),
     { id: 'u2', role: 'user', content: 'Three' },
   ])
   expect(JSON.stringify(seen)).not.toContain('Obey')
