@@ -62,6 +62,8 @@ export function memoryPersistence(): MemoryPersistence {
 
 /** Web Locks and BroadcastChannel of one origin, counted; its tabs can be closed as a browser closes them. */
 export class FakeBrowser {
+  /** As for `tabs`. */
+  timeout: number | undefined
   readonly persistence = memoryPersistence()
   readonly #channels = new Set<FakeChannel>()
   readonly #locks = new Map<string, Waiting[]>()
@@ -196,6 +198,7 @@ export class FakeTab {
         remove: (threadId) => kept.remove(threadId),
       }),
       tabs: tabs({
+        ...(browser.timeout && { timeout: browser.timeout }),
         locks: {
           async request(name: string, ...rest: unknown[]) {
             const [given, hold] = rest.length === 1 ? [{}, rest[0]] : rest

@@ -327,6 +327,39 @@ test('while the server cannot be reached, the text stays, and the next page rejo
   expect(server.asked()).toBe(1)
 })
 
+test.each(['was opened while that was frozen', 'had sent its retry() to that'])(
+  'a tab that takes over from a frozen one, and %s, rejoins the run: retry() starts no other',
+  async (how) => {
+    const server = serve(
+      60_000,
+      [words('Noted,'), 'wait', ...calls('note', { x: 1 })],
+      [words('done.'), stop],
+    )
+    const browser = new FakeBrowser()
+    browser.timeout = how.startsWith('was') ? 50 : 60_000
+    const connection: Connection = fetchServerSentEvents('http://server.test/chat', {
+      rejoin: true,
+      fetch: async (url, init) => server.handle(new Request(url, init)),
+    })
+    const first = browser.open(connection)
+    await first.client.restore()
+    const early = browser.timeout > 50 ? browser.open(connection) : undefined
+    await early?.client.restore()
+    void first.client.sendMessage('go')
+    await vi.waitFor(() => expect(saidBy(first.client)).toBe('Noted,'))
+    first.freeze()
+    const { client } = early ?? browser.open(connection)
+    await client.restore()
+    const onItsWay = early?.client.retry()
+    first.close()
+    await vi.waitFor(() => expect(client.getSnapshot().isLoading).toBe(true))
+    await (onItsWay ?? client.retry())
+    await server.go()
+    await vi.waitFor(() => expect(saidBy(client)).toBe('Noted, done.'))
+    expect([server.ran, server.asked()]).toEqual([['note'], 2])
+  },
+)
+
 test('a tab that takes over rejoins the run of the tab that was closed', async () => {
   const server = serve(60_000, [words('Noted,'), 'wait', ...calls('note', { x: 1 })], [words('done.'), stop])
   const browser = new FakeBrowser()
