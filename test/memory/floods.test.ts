@@ -430,9 +430,9 @@ for (const [name, ledger] of [
       expect(new Set(codes)).toEqual(new Set(['execution-denied', 'approval-mandate-refused']))
       for (let at = 0; at < many(24, 80); at++) {
         const payment = { name: `y${at}`, length: 200_000, thread: 'long' }
-        // too long to be offered
+        // too long to be offered, until there is no room for another request
         const said = await payAndAnswer(server, payment, resolved({ approved: true, mandate: 'always' }))
-        expect(said).toContain('approval-malformed')
+        expect(said).toMatch(/approval-malformed|ledger-unavailable/)
       }
     })
   })

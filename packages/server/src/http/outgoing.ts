@@ -27,7 +27,7 @@ const MOST_HELD = HIGH_WATER + MAX_REPLIES
 const MAX_ENDED = 16
 /** Milliseconds between two looks at what waits, and at most that if the peer takes nothing. */
 const POLL_MS = 20
-const MAX_POLL_MS = 1000
+const MAX_POLL_MS = 100
 
 /** What a socket is sent, and what of it waits there. Sizes are bytes in memory, at most about. */
 export class Outgoing {
