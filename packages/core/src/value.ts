@@ -106,12 +106,15 @@ export function oneOf<const T>(value: unknown, ...options: readonly T[]): T | un
   return options.find((option) => option === value)
 }
 
-/** The digits of a number from the first to the last that is not 0, with spaces for zeros: unlike a pattern, `trim` reads each once. */
-const significant = (number: string) =>
-  number
-    .replace(/e.*|[-.]/gi, '')
-    .replaceAll('0', ' ')
-    .trim()
+/** The digits of a number from the first to the last that is not 0. A pattern for the zeros at the end would be tried at each of them. */
+function significant(number: string): string {
+  const digits = number.replace(/e.*|[-.]/gi, '')
+  let from = 0
+  let to = digits.length
+  while (digits[from] === '0') from++
+  while (to > from && digits[to - 1] === '0') to--
+  return digits.slice(from, to)
+}
 
 /** Whether a text is empty, or JSON whose numbers JavaScript keeps: it would show and send an id of 19 digits, say, with other digits. */
 export function isExactJson(text: string): boolean {

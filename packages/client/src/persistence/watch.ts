@@ -1,8 +1,6 @@
 /** Events of the page after which something may have changed elsewhere. */
 const returns = ['focus', 'online', 'visibilitychange']
 
-export type Watch = ReturnType<typeof createWatch>
-
 /**
  * Looks regularly, and when the user returns, whether something has changed elsewhere. `every`: milliseconds between two looks. After
  * `timeout`, one that has not ended does not prevent the next.
