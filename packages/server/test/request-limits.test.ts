@@ -36,7 +36,7 @@ const requestOf = (more: Partial<RunAgentInput>) =>
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
-      ...{ threadId: 't', runId: `r${++runs}`, messages: [user('Hello')], tools: [], context: [] },
+      ...{ threadId: 'limits', runId: `r${++runs}`, messages: [user('Hello')], tools: [], context: [] },
       ...{ protocolVersion: '1.0', ...more },
     }),
   })
@@ -111,12 +111,12 @@ test('T38 a thread that would exceed a limit of its store: 507, or 413 for a mes
     const agent = agentWith({}, threads)
     const options = { context: { subject: 'ann' } }
     await (await handleChat(agent, requestOf({}), options)).text()
-    const before = await threads.load({ owner: 'ann', threadId: 't' })
+    const before = await threads.load({ owner: 'ann', threadId: 'limits' })
     const messages = limit === 'maxMessages' ? [user(text), user(text)] : [user(text)]
     const refused = await handleChat(agent, requestOf({ messages }), options)
     expect(refused.status).toBe(status)
     expect((await refused.json()).error).toMatchObject({ code: 'thread-full', limit, max })
-    expect(await threads.load({ owner: 'ann', threadId: 't' })).toEqual(before)
+    expect(await threads.load({ owner: 'ann', threadId: 'limits' })).toEqual(before)
     expect((await handleChat(agent, requestOf({ threadId: 'another' }), options)).status).toBe(200)
   }
 })
