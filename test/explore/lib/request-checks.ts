@@ -147,7 +147,7 @@ export function userTexts({ messages }: RunAgentInput): string[] {
 function clientResults({ toolRuns }: Facts, { messages }: RunAgentInput): string[] {
   return messages.flatMap((message) =>
     message.role === 'tool' &&
-    (toolRuns.has(message.toolCallId) || message.error?.startsWith('It was stopped'))
+    (toolRuns.has(message.toolCallId) || message.error?.startsWith('It was interrupted'))
       ? [message.toolCallId]
       : [],
   )
