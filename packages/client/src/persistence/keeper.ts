@@ -20,7 +20,7 @@ export class Keeper {
   ready = false
   /** What was taken over from the storage last. */
   loaded: ThreadRecord | undefined
-  /** Set while another tab or page saves and this one only reads. */
+  /** True while another tab or page saves, and this one only reads. */
   mayNotSave = () => false
   /** The storage could not be read. This conversation is not saved, so that the stored one is not lost. */
   #unreadable = false

@@ -85,7 +85,7 @@ export class LeftRuns {
     return stored?.openRun === runId
   }
 
-  /** Another page had the last run open that was shown here. This page has nothing to store, unless its user has said, answered or started something. */
+  /** The last run shown here was another page's. This page then stores nothing, unless its user has said, answered or started something. */
   get isFollower(): boolean {
     const { queue, unsent, executing } = this.#session.state
     return this.#runs.isForeign && queue.length + unsent.size + executing.size === 0

@@ -34,7 +34,7 @@ export class OwnRuns {
     return this.#last === undefined
   }
 
-  /** The last run that was open here is that of another page. */
+  /** The last run that was open here belongs to another page. */
   get isForeign(): boolean {
     return this.#last !== undefined && !this.isOwn(this.#last)
   }

@@ -27,7 +27,7 @@ export function createWatch(look: () => Promise<void>, every: number, timeout: n
 
   return {
     now,
-    /** Returns whether it had not begun before. */
+    /** Returns false if it has begun already. */
     begin(): boolean {
       if (stop) return false
       const onReturn = () => void now()

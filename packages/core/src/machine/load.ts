@@ -78,7 +78,7 @@ export function loadCall(state: ChatState, owner: MessageDraft, part: ToolCallPa
   return call
 }
 
-/** Of a call that nobody waits for any more: its error. */
+/** The error of a call that nobody waits for any more. */
 export const interrupted = {
   message: 'It was interrupted and may or may not have run.',
   code: 'interrupted',

@@ -80,7 +80,7 @@ export class Arriving {
     }
   }
 
-  /** So much waits to be sent. */
+  /** Sets how much waits to be sent. */
   unsent(size: number): void {
     this.#unsent = size
     this.#count()

@@ -25,7 +25,7 @@ const MAX_REPLIES = 1024 * 1024
 const MOST_HELD = HIGH_WATER + MAX_REPLIES
 /** Ended runs that are kept until nothing waits. */
 const MAX_ENDED = 16
-/** Milliseconds between two looks at what waits, and at most that if the peer takes nothing. */
+/** Milliseconds between two looks at what waits; the longer, the longer the peer has taken nothing. */
 const POLL_MS = 20
 const MAX_POLL_MS = 100
 

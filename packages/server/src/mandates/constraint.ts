@@ -95,7 +95,7 @@ function mayBeOneOf(value: unknown, constraint: Choice, spelling: () => Spelling
 type Choice = Extract<Constraint, { is: unknown } | { in: unknown }>
 
 interface Choices {
-  /** Plain; undefined for one that may be any. */
+  /** Each as a plain text; undefined if it would take too long to tell. */
   readonly texts: readonly (string | undefined)[]
   readonly longest: number
 }

@@ -74,7 +74,7 @@ export function plainText(text: string): string | undefined {
   return new Spelling(text).plain(Number.POSITIVE_INFINITY)
 }
 
-/** A text whose differences that some programs ignore are taken away as far as need be: once, however many texts it is compared with. */
+/** A text without the differences that some programs ignore. It is prepared once, and only as far as a comparison needs. */
 export class Spelling {
   #text: string | undefined
   #steps = STEPS
@@ -99,7 +99,7 @@ export class Spelling {
   }
 }
 
-/** Several forms of one character become one, then upper and lower case. */
+/** Makes the forms of one character the same, then upper and lower case. */
 const STEPS: readonly ((text: string) => string | undefined)[] = [
   normalized,
   (text) => normalized(ignoringCase(text.replace(ALL_UNSEEN, '').trim())),
