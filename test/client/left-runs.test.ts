@@ -327,6 +327,108 @@ test('while the server cannot be reached, the text stays, and the next page rejo
   expect(server.asked()).toBe(1)
 })
 
+/** The server gets the next request, but none of its response arrives. */
+function loseResponse(server: Server) {
+  const { handle } = server
+  server.handle = async (request) => {
+    server.handle = handle
+    await (await handle(request)).body?.getReader().cancel()
+    throw new TypeError('network error')
+  }
+}
+
+/** What the user does after a failed request: clicks _Retry_ in the page, or in the one that is loaded in its place. */
+const retries = [
+  ['retry()', async (page: ReturnType<typeof openPage>) => page],
+  [
+    'retry() after a reload',
+    async (page: ReturnType<typeof openPage>, server: Server) => {
+      page.leave()
+      const next = openPage(server, page.stored)
+      await next.client.restore()
+      return next
+    },
+  ],
+] as const
+
+test.each(retries)(
+  'F13 a connection that breaks before the first event: %s takes up the run that goes on, and its tools run once',
+  async (_, reload) => {
+    const server = serve(60_000, calls('note', { x: 1 }), ['wait', words('done.'), stop])
+    const before = openPage(server)
+    loseResponse(server)
+    expect((await before.client.sendMessage('go')).status).toBe('failed')
+    expect(before.client.getSnapshot().error?.code).toBe('connection-failed')
+    const { client } = await reload(before, server)
+    void client.retry()
+    await server.go()
+    await vi.waitFor(() => expect(saidBy(client)).toBe('done.'))
+    await vi.waitFor(() => expect(client.getSnapshot().status).toBe('ready'))
+    expect([server.ran, server.asked()]).toEqual([['note'], 2])
+  },
+)
+
+test.each(retries)(
+  'F13 an approval whose request got no response: %s takes up the run that carried it, and nothing is sent again',
+  async (_, reload) => {
+    const server = serve(60_000, calls('slow', { x: 1 }), [words('done.'), stop])
+    const before = openPage(server)
+    await before.client.sendMessage('go')
+    const [asked] = before.client.getSnapshot().pendingApprovals
+    loseResponse(server)
+    const id = asked?.approval.id ?? ''
+    const answer = await before.client.addToolApprovalResponse({ id, approved: true })
+    expect(answer.status).toBe('failed')
+    const { client } = await reload(before, server)
+    void client.retry()
+    await server.go()
+    await vi.waitFor(() => expect(saidBy(client)).toBe('done.'))
+    await vi.waitFor(() => expect(client.getSnapshot().status).toBe('ready'))
+    expect([server.ran, server.asked()]).toEqual([['slow'], 2])
+    expect(stateOf(client)).toEqual(['slow complete'])
+  },
+)
+
+test.each(retries)(
+  'F13 the output of a client tool whose request got no response: %s takes up the run that carried it',
+  async (_, reload) => {
+    const server = serve(60_000, calls('here', { x: 1 }), ['wait', words('done.'), stop])
+    const { handle } = server
+    server.handle = (request) => {
+      loseResponse(Object.assign(server, { handle }))
+      return handle(request)
+    }
+    const before = openPage(server)
+    await before.client.sendMessage('go', { until: 'turn' })
+    await vi.waitFor(() => expect(before.client.getSnapshot().status).toBe('error'))
+    const page = await reload(before, server)
+    void page.client.retry()
+    await server.go()
+    await vi.waitFor(() => expect(saidBy(page.client)).toBe('done.'))
+    await vi.waitFor(() => expect(page.client.getSnapshot().status).toBe('ready'))
+    expect([server.asked(), before.ranHere.length]).toEqual([2, 1])
+    expect(stateOf(page.client)).toEqual(['here complete'])
+  },
+)
+
+test.each(retries)(
+  'F13 an approval whose request has not reached the server: %s sends it',
+  async (_, reload) => {
+    const server = serve(60_000, calls('slow', { x: 1 }), [words('done.'), stop])
+    const before = openPage(server)
+    await before.client.sendMessage('go')
+    const [asked] = before.client.getSnapshot().pendingApprovals
+    server.network.isUp = false
+    await before.client.addToolApprovalResponse({ id: asked?.approval.id ?? '', approved: true })
+    server.network.isUp = true
+    const { client } = await reload(before, server)
+    void client.retry()
+    await server.go()
+    await vi.waitFor(() => expect(saidBy(client)).toBe('done.'))
+    expect([server.ran, server.asked()]).toEqual([['slow'], 2])
+  },
+)
+
 test.each(['was opened while that was frozen', 'had sent its retry() to that'])(
   'a tab that takes over from a frozen one, and %s, rejoins the run: retry() starts no other',
   async (how) => {

@@ -29,6 +29,8 @@ export interface BrokenRun {
   readonly from?: ThreadRecord['from']
   /** Another client opened it, which also runs its client tools. */
   readonly isForeign?: boolean | undefined
+  /** No event of it has arrived: it may not have begun. */
+  readonly isUnheard?: boolean
 }
 
 /** One open stream. It ends once: on its own, with an error, or because the user stopped it. */
@@ -43,7 +45,7 @@ export interface Run {
   /** The connection that opened it, whatever the options are now. */
   readonly connection: Connection
   readonly done: Promise<RunEnd>
-  /** Set if its stream broke off after it had begun, and the connection can rejoin it. */
+  /** Set if its stream broke off, and the connection can rejoin it. */
   readonly broken: BrokenRun | undefined
   readonly isForeign: boolean | undefined
   /** Sends the request. Called once, when the run has become the open one. */
@@ -240,7 +242,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     }
     // The run was complete before the stream broke; a retry would get a second reply.
     if (between && run.phase === 'streaming' && run.finish) return { type: 'success' }
-    if (!between || !this.connection.rejoin || run.phase !== 'streaming') return { type: 'failed', error }
+    if (!between || !this.connection.rejoin || run.phase === 'idle') return { type: 'failed', error }
     const { threadId, runId } = this.#input
     const lastEventId = this.#lastEventId
     this.broken = {
@@ -248,6 +250,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       reader: this.#reader,
       unsure: this.unsure,
       isForeign: this.isForeign,
+      isUnheard: run.phase === 'submitted',
       cursor: { threadId, runId, ...(lastEventId !== undefined && { lastEventId }) },
     }
     return { type: 'failed', error, resumable: true }

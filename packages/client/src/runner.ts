@@ -215,6 +215,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
         runId,
         again: kind === 'retry',
         from: rejoin?.from,
+        isUnheard: rejoin?.isUnheard,
       })
       void kept?.keep()
       opened.start()

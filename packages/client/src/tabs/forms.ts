@@ -79,7 +79,7 @@ const steps: Readonly<Record<string, Check>> = {
     error: optional(shape({ message: text, code: optional(text) })),
   }),
   'run-opened': shape({ runId: text, again: optional(flag) }),
-  'run-rejoined': shape({ runId: text, from: optional(list(count)) }),
+  'run-rejoined': shape({ runId: text, from: optional(list(count)), isUnheard: optional(flag) }),
   'connection-changed': shape({ isLost: flag }),
   'run-closed': shape({ end: ended, uncertain: optional(flag) }),
   'set-messages': shape({ messages }),

@@ -23,8 +23,16 @@ export type LocalEvent =
   | { readonly type: 'drop-unfinished' }
   /** `again`: its request also repeats the answers that may have arrived before. */
   | { readonly type: 'run-opened'; readonly runId: string; readonly again?: boolean | undefined }
-  /** `from`: where its output begins. Default: where that of the broken run did, or else the end. */
-  | { readonly type: 'run-rejoined'; readonly runId: string; readonly from?: End | undefined }
+  /**
+   * `from`: where its output begins. Default: where that of the broken run did, or else the end. `isUnheard`: no event of it has arrived, so
+   * the server may not know it.
+   */
+  | {
+      readonly type: 'run-rejoined'
+      readonly runId: string
+      readonly from?: End | undefined
+      readonly isUnheard?: boolean | undefined
+    }
   /** The stream of the open run was lost and the connection tries to rejoin it (`isLost`), or it has rejoined it. */
   | { readonly type: 'connection-changed'; readonly isLost: boolean }
   /** `uncertain`: the server may have begun although nothing came of it yet, and would carry the same answer out twice. */

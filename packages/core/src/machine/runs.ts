@@ -29,12 +29,14 @@ export const runSteps = {
     state.unsent.clear()
     return undefined
   },
-  /** A run that broke off is rejoined. What it had carried is in transit again. */
-  'run-rejoined'(state, { runId, from }) {
-    const carried = [...state.unsent].filter((item) =>
-      item.kind === 'interrupt' ? item.sent : item.approval?.delivery === 'unknown',
-    )
-    open(state, { phase: 'streaming', runId, carried, from: from ?? state.run.from ?? endOf(state) })
+  /** A run that broke off is rejoined. What it had carried is in transit again; before its first event, all of that is open. */
+  'run-rejoined'(state, { runId, from, isUnheard }) {
+    const carried = [...state.unsent].filter((item) => {
+      if (isUnheard) return item.mayHaveArrived
+      return item.kind === 'interrupt' ? item.sent : item.approval?.delivery === 'unknown'
+    })
+    const phase = isUnheard ? 'submitted' : 'streaming'
+    open(state, { phase, runId, carried, from: from ?? state.run.from ?? endOf(state) })
     for (const item of carried) state.unsent.delete(item)
     return undefined
   },
