@@ -36,7 +36,7 @@ const MAX_OFFLINE = 30_000
  * fails as it would have without this, and `retry()` rejoins it. Wrap a connection with `rejoin: true`, to a server that keeps the events
  * of its runs and lets a run go on without a reader (`goOnFor`).
  *
- * A stream that broke before its first event is tried once; the run may not have begun.
+ * A stream that broke before its first event is tried once, as the run may not have begun. `retry()` looks for it again.
  *
  * Throws `invalid-option` if the connection cannot rejoin a run; in development, also if an option is invalid.
  *

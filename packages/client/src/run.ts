@@ -77,7 +77,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   readonly #onStart: (run: Run) => void
   readonly #onEnd: (run: Run, end: RunEnd) => void
   #resolve: (end: RunEnd) => void = () => {}
-  #lastEventId: string | undefined
+  #cursor: RunCursor
   #ended = false
   #grace: ReturnType<typeof setTimeout> | undefined
 
@@ -108,12 +108,13 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.isForeign = rejoin?.isForeign
     this.#onStart = onStart
     this.#onEnd = onEnd
-    this.#lastEventId = rejoin?.cursor.lastEventId
+    const { threadId, runId } = input
+    this.#cursor = rejoin?.cursor ?? { threadId, runId }
     this.#reader =
       rejoin?.reader ??
       new StreamReader({
-        threadId: input.threadId,
-        runId: input.runId,
+        threadId,
+        runId,
         strict: isDevelopment(),
         onFull: (steps) => session.learn(steps),
         onUnknown: (event) => session.callBack(() => session.options.onEvent?.(unsafeCast(event))),
@@ -152,7 +153,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       headers: this.#headers,
       signal: this.signal,
       onEventId: (id) => {
-        this.#lastEventId = id
+        this.#cursor = { ...this.#cursor, lastEventId: id }
       },
       onLost: (isLost) => {
         if (!this.#ended) this.#session.dispatch({ type: 'connection-changed', isLost })
@@ -198,7 +199,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       }
       // A run that was open a moment ago, and has ended.
       if (empty && this.#rejoin && !this.#rejoin.reader) return { type: 'aborted' }
-      if (empty) throw emptyResponse()
+      if (empty) throw new CountersignError('empty-response', 'The server sent no event. Try again.')
       return this.#conclude()
     } catch (cause) {
       return this.#breakOff(toError(cause))
@@ -233,32 +234,28 @@ export class StreamRun<Tools extends ToolMap> implements Run {
 
   /** A stream that broke between two events can be rejoined; one that broke a rule cannot. */
   #breakOff(error: CountersignError): RunEnd {
-    const between = error.code === 'connection-failed' || error.code === 'truncated-stream'
     const { run } = this.#session.state
+    const end = { type: 'failed', error } as const
+    if (run.phase === 'idle') return end
     // The server has reported why the run failed. That stays the error; what went wrong afterwards is its cause.
-    if (run.phase !== 'idle' && run.failure) {
+    if (run.failure) {
       const { code, message, data } = run.failure
-      return { type: 'failed', error: new CountersignError(code, message, data, error) }
+      return { ...end, error: new CountersignError(code, message, data, error) }
     }
+    if (error.code !== 'connection-failed' && error.code !== 'truncated-stream') return end
     // The run was complete before the stream broke; a retry would get a second reply.
-    if (between && run.phase === 'streaming' && run.finish) return { type: 'success' }
-    if (!between || !this.connection.rejoin || run.phase === 'idle') return { type: 'failed', error }
-    const { threadId, runId } = this.#input
-    const lastEventId = this.#lastEventId
+    if (run.finish) return { type: 'success' }
+    if (!this.connection.rejoin) return end
     this.broken = {
       connection: this.connection,
       reader: this.#reader,
       unsure: this.unsure,
       isForeign: this.isForeign,
       isUnheard: run.phase === 'submitted',
-      cursor: { threadId, runId, ...(lastEventId !== undefined && { lastEventId }) },
+      cursor: this.#cursor,
     }
-    return { type: 'failed', error, resumable: true }
+    return { ...end, resumable: true }
   }
-}
-
-function emptyResponse(): CountersignError {
-  return new CountersignError('empty-response', 'The server sent no event. Try again.')
 }
 
 function toError(cause: unknown): CountersignError {
