@@ -9,7 +9,7 @@ import type { EarlyMessages } from './early-messages.js'
 import type { OwnRuns } from './own-runs.js'
 import type { InitialThread, KeptSession, ThreadHost } from './persistence.js'
 import { ServerCopy } from './server-copy.js'
-import { hasFailed, readServerThread, withUnsent } from './server-record.js'
+import { hasUnsentMessage, readServerThread, withUnsent } from './server-record.js'
 import type { LoadedThread, ThreadRoute } from './thread-route.js'
 import type { Unsent } from './unsent.js'
 import type { UserStop } from './user-stop.js'
@@ -152,6 +152,6 @@ function runToRejoin(
 ): string | undefined {
   const { run, messages = [] } = thread ?? {}
   // Its reply would have to stand before the failed message, which waits for its user.
-  if (hasFailed(unsent, messages)) return undefined
+  if (hasUnsentMessage(unsent, messages)) return undefined
   return run && !run.lapsed && runs.isToRejoin(run.runId) ? run.runId : undefined
 }

@@ -136,7 +136,7 @@ function notIn<T extends { readonly id: string }>(
 }
 
 /** Whether it has a message that could not be sent. Only `retry`, or the next message, sends it: never something that happens elsewhere. */
-export function hasFailed(unsent: ThreadRecord, known: readonly { readonly id: string }[]): boolean {
+export function hasUnsentMessage(unsent: ThreadRecord, known: readonly { readonly id: string }[]): boolean {
   return unsent.error !== undefined && notIn(known, unsent.messages).some(({ role }) => role === 'user')
 }
 
