@@ -254,7 +254,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
       runner.resetContinuationLimit()
       if (runner.startTools() && state.unsent.size > 0 && areAllToolsComplete(state))
         await runner.retryLastRun()
-      else await runner.sendQueued()?.done
+      else await runner.sendQueued(true)?.done
     },
 
     async regenerate({ messageId, options }: CommandValues['regenerate']): Promise<SendResult> {

@@ -3,6 +3,7 @@ import {
   awaitedRequests,
   type CallDraft,
   CountersignError,
+  clientCalls,
   executingCalls,
   hasUnsentAnswer,
   isRefusedWhole,
@@ -119,15 +120,16 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
   /**
    * By itself, nothing goes out behind a request that the server refused: with the next message, the refused one may be left out. Nor while a
-   * run that broke off may go on there.
+   * run that broke off may go on there, nor while a call is left to a client tool: it would be closed.
    */
   function sendQueued(isAsked = false): Run | undefined {
     const { queue, error } = state
     const [item] = queue
     if (!item || run || paused || !mayGo(item)) return undefined
-    const { status, code } = error?.data ?? {}
-    const isRefused = status || code === 'thread-full' || isRefusedWhole(error)
-    if (!isAsked && (isRefused || (state.run.phase === 'idle' && state.run.brokenOff))) return undefined
+    const isRefused = error?.data.status || error?.data.code === 'thread-full' || isRefusedWhole(error)
+    const isBroken = state.run.phase === 'idle' && state.run.brokenOff
+    const waits = isRefused || isBroken || clientCalls(state).length > 0
+    if (waits && !isAsked) return undefined
     return store.batch(() => {
       dispatch({ type: 'unqueue', id: item.id })
       // What another page has sent meanwhile is in the conversation.

@@ -39,8 +39,8 @@ export class OwnRuns {
     return this.#last !== undefined && !this.isOwn(this.#last)
   }
 
-  isOwn(runId: string): boolean {
-    return runId === this.#opened || runId === this.former
+  isOwn(runId: string | undefined): boolean {
+    return runId !== undefined && (runId === this.#opened || runId === this.former)
   }
 
   /** A run of this page is open. */

@@ -91,7 +91,7 @@ export function openServerThread(
   function saveUnsent({ openRun, openRunFrom, ...record }: ThreadRecord): Promise<void> {
     const isHeld = stop.holdsQueue && record.queue.length > 0
     // A run that is only followed belongs to another page, also after a reload of this one.
-    return unsent.save({ ...record, isHeld, ...(runs.isOpen && { openRun }) })
+    return unsent.save({ ...record, isHeld, ...(runs.isOwn(openRun) && { openRun }) })
   }
 
   function restored(): void {

@@ -1,0 +1,162 @@
+// The network breaks once, at each point of a conversation in turn: before a request, before its response, and between any two pieces of it.
+import { Readable } from 'node:stream'
+import { ChatClient, type ChatClientOptions, fetchServerSentEvents } from '@countersign/client'
+import { persistent } from '@countersign/client/persistence'
+import { serverThreads } from '@countersign/client/server-threads'
+import {
+  createAgent,
+  handleChat,
+  type ModelEvent,
+  type ModelMessage,
+  memoryLedger,
+  memoryRunLog,
+  memoryThreads,
+  rejoinResponse,
+  scriptedModel,
+  threadResponse,
+  tool,
+} from '@countersign/server'
+import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { memoryPersistence } from './fake-browser.js'
+import { FakeLocks } from './fake-locks.js'
+import { saidBy } from './open-chat.js'
+import { calls, here, stop, words } from './threads-server.js'
+
+type Kind = 'persistence in the browser' | 'threads on the server'
+
+/** What the model says next: three calls, one of each kind, and then a text. */
+function reply(messages: readonly ModelMessage[]): ModelEvent[] {
+  const results = messages.flatMap(({ role, content }) => (role === 'tool' ? content : []))
+  const next = ['note', 'slow', 'here'].find((name) =>
+    results.every((result) => 'toolName' in result && result.toolName !== name),
+  )
+  if (next !== undefined) return [words(`${next}, `), ...calls(next, { x: 1 })]
+  return [words(JSON.stringify(messages).includes('second') ? 'more.' : 'done.'), stop]
+}
+
+function serve(kind: Kind) {
+  const ran: string[] = []
+  const input = z.object({ x: z.number() })
+  const runs = (name: string, needsApproval: boolean) =>
+    tool({ name, description: 'Runs.', input, needsApproval, execute: () => void ran.push(name) })
+  const agent = createAgent({
+    model: scriptedModel(({ messages }) => reply(messages)),
+    tools: [runs('note', false), runs('slow', true), here.client(() => 0)],
+    approvals: { ledger: memoryLedger(), secret: 'a secret of more than thirty-two characters' },
+    runLog: memoryRunLog(),
+    ...(kind === 'threads on the server' && { threads: memoryThreads() }),
+    warn: () => {},
+  })
+  const read = kind === 'threads on the server' ? threadResponse : rejoinResponse
+  const context = { subject: 'ada' }
+  const handle = (request: Request) =>
+    request.method === 'POST'
+      ? handleChat(agent, request, { context, goOnFor: 60_000 })
+      : read(agent, request, { context })
+  return { handle, ran }
+}
+
+/** Bytes that arrive together. */
+const PIECE = 400
+
+/** A network that breaks before its piece number `cutAt`, and works again `length` pieces later. Only what belongs to runs counts. */
+function network(handle: (request: Request) => Promise<Response>, cutAt: number, length: number) {
+  let count = 0
+  const pass = () => {
+    const at = count++
+    if (at >= cutAt && at < cutAt + length) throw new TypeError('network error')
+  }
+  async function* pieces(body: ReadableStream<Uint8Array>) {
+    for await (const chunk of body)
+      for (let at = 0; at < chunk.length; at += PIECE) {
+        pass()
+        yield chunk.subarray(at, at + PIECE)
+      }
+    pass()
+  }
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    const request = new Request(url, init)
+    if (request.method === 'GET' && !request.url.includes('runId=')) return handle(request)
+    pass()
+    const response = await handle(request)
+    try {
+      pass()
+    } catch (error) {
+      await response.body?.cancel()
+      throw error
+    }
+    return response.body
+      ? new Response(Readable.toWeb(Readable.from(pieces(response.body))) as ReadableStream, response)
+      : response
+  }
+  return { fetch, wasCut: () => count > cutAt }
+}
+
+/** Says two things at once, approves what is asked and clicks on _Retry_ until both are answered. */
+async function converse(kind: Kind, reloads: boolean, cutAt: number, length: number) {
+  const { handle, ran } = serve(kind)
+  const { fetch, wasCut } = network(handle, cutAt, length)
+  const local = memoryPersistence()
+  const options = (): ChatClientOptions =>
+    kind === 'threads on the server'
+      ? serverThreads('http://server.test/chat', { fetch, local, delay: 1, attempts: 1 })
+      : {
+          connection: fetchServerSentEvents('http://server.test/chat', { rejoin: true, fetch }),
+          persistence: persistent(local, { saveEvery: 1 }),
+        }
+  const open = () => {
+    const locks = new FakeLocks(local)
+    const tools = [here.client(() => ran.push('here'))]
+    const client = locks.during(() => new ChatClient({ ...options(), threadId: 't', tools, notify: 'sync' }))
+    const detach = client.attach()
+    const leave = () => {
+      detach()
+      client.dispose()
+      locks.leave()
+    }
+    onTestFinished(leave)
+    return { client, leave }
+  }
+  let page = open()
+  void page.client.sendMessage('first')
+  void page.client.sendMessage('second')
+  for (let look = 0; look < 2000; look++) {
+    const { client } = page
+    const { status, error, pendingApprovals, queue } = client.getSnapshot()
+    const [asked] = pendingApprovals
+    if (error && reloads) {
+      page.leave()
+      page = open()
+      await page.client.restore()
+      await page.client.retry()
+    } else if (error) await client.retry()
+    else if (asked && status === 'awaiting-approval' && asked.approval.approved === undefined)
+      await client.addToolApprovalResponse({ id: asked.approval.id, approved: true })
+    else if (status === 'ready' && queue.length === 0 && saidBy(client).endsWith('more.')) break
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  const said = [saidBy(page.client, 'user'), saidBy(page.client).replace('done. ', '')]
+  page.leave()
+  return { ran, said, wasCut: wasCut() }
+}
+
+const kinds: readonly Kind[] = ['persistence in the browser', 'threads on the server']
+
+const plans = kinds.flatMap((kind) =>
+  [false, true].flatMap((reloads) => [1, 2, 5].map((length) => [kind, reloads, length] as const)),
+)
+
+test.each(plans)(
+  'F13 wherever the network breaks, each tool runs once and everything said is answered once (%s, with a reload: %s, for %i pieces)',
+  async (kind, reloads, length) => {
+    const whole = { ran: ['note', 'slow', 'here'], said: ['first second', 'note,  slow,  here,  more.'] }
+    let cutAt = 0
+    for (; ; cutAt++) {
+      const { wasCut, ...found } = await converse(kind, reloads, cutAt, length)
+      expect([cutAt, found]).toEqual([cutAt, whole])
+      if (!wasCut) break
+    }
+    expect(cutAt).toBeGreaterThan(20)
+  },
+)
