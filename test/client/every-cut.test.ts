@@ -16,8 +16,10 @@ import {
   threadResponse,
   tool,
 } from '@countersign/server'
+import * as fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
+import { full } from '../full.js'
 import { memoryPersistence } from './fake-browser.js'
 import { FakeLocks } from './fake-locks.js'
 import { saidBy } from './open-chat.js'
@@ -60,12 +62,16 @@ function serve(kind: Kind) {
 /** Bytes that arrive together. */
 const PIECE = 400
 
-/** A network that breaks before its piece number `cutAt`, and works again `length` pieces later. Only what belongs to runs counts. */
-function network(handle: (request: Request) => Promise<Response>, cutAt: number, length: number) {
+/** Before which piece the network breaks, and how many pieces later it works again. */
+type Cut = readonly [at: number, length: number]
+
+/** A network that breaks at each of `cuts`. Only what belongs to runs counts. */
+function network(handle: (request: Request) => Promise<Response>, cuts: readonly Cut[]) {
   let count = 0
   const pass = () => {
     const at = count++
-    if (at >= cutAt && at < cutAt + length) throw new TypeError('network error')
+    if (cuts.some(([first, length]) => at >= first && at < first + length))
+      throw new TypeError('network error')
   }
   async function* pieces(body: ReadableStream<Uint8Array>) {
     for await (const chunk of body)
@@ -90,13 +96,13 @@ function network(handle: (request: Request) => Promise<Response>, cutAt: number,
       ? new Response(Readable.toWeb(Readable.from(pieces(response.body))) as ReadableStream, response)
       : response
   }
-  return { fetch, wasCut: () => count > cutAt }
+  return { fetch, wasCut: () => cuts.some(([first]) => count > first) }
 }
 
 /** Says two things at once, approves what is asked and clicks on _Retry_ until both are answered. */
-async function converse(kind: Kind, reloads: boolean, cutAt: number, length: number) {
+async function converse(kind: Kind, reloads: boolean, ...cuts: Cut[]) {
   const { handle, ran } = serve(kind)
-  const { fetch, wasCut } = network(handle, cutAt, length)
+  const { fetch, wasCut } = network(handle, cuts)
   const local = memoryPersistence()
   const options = (): ChatClientOptions =>
     kind === 'threads on the server'
@@ -143,6 +149,8 @@ async function converse(kind: Kind, reloads: boolean, cutAt: number, length: num
 
 const kinds: readonly Kind[] = ['persistence in the browser', 'threads on the server']
 
+const whole = { ran: ['note', 'slow', 'here'], said: ['first second', 'note,  slow,  here,  more.'] }
+
 const plans = kinds.flatMap((kind) =>
   [false, true].flatMap((reloads) => [1, 2, 5].map((length) => [kind, reloads, length] as const)),
 )
@@ -150,13 +158,27 @@ const plans = kinds.flatMap((kind) =>
 test.each(plans)(
   'F13 wherever the network breaks, each tool runs once and everything said is answered once (%s, with a reload: %s, for %i pieces)',
   async (kind, reloads, length) => {
-    const whole = { ran: ['note', 'slow', 'here'], said: ['first second', 'note,  slow,  here,  more.'] }
     let cutAt = 0
     for (; ; cutAt++) {
-      const { wasCut, ...found } = await converse(kind, reloads, cutAt, length)
+      const { wasCut, ...found } = await converse(kind, reloads, [cutAt, length])
       expect([cutAt, found]).toEqual([cutAt, whole])
       if (!wasCut) break
     }
     expect(cutAt).toBeGreaterThan(20)
+  },
+)
+
+test.each(kinds)(
+  'F13 however often the network breaks, each tool runs once and everything said is answered once (%s)',
+  async (kind) => {
+    const [seed, numRuns] = [Number(process.env['SEED'] ?? 20_261_128), full ? 400 : 20]
+    console.info(`cuts at random: seed ${seed}, ${numRuns} conversations`)
+    const cut = fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 4 }))
+    const cuts = fc.array(cut, { minLength: 2, maxLength: 5 })
+    const property = fc.asyncProperty(cuts, fc.boolean(), async (cuts, reloads) => {
+      const { wasCut, ...found } = await converse(kind, reloads, ...cuts)
+      expect(found).toEqual(whole)
+    })
+    await fc.assert(property, { seed, numRuns })
   },
 )
