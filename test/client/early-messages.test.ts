@@ -47,6 +47,17 @@ test.each(['a new conversation', 'one that exists'])(
   },
 )
 
+test('messages that are sent at once after one that failed are sent in their order', async () => {
+  const page = openPage(startServer())
+  await page.client.sendMessage('zero')
+  page.network.isUp = false
+  await page.client.sendMessage('one')
+  page.network.isUp = true
+  await Promise.all(['two', 'three', 'four'].map((text) => page.client.sendMessage(text)))
+  await vi.waitUntil(() => page.client.getSnapshot().status === 'ready' && queued(page).length === 0)
+  expect(said(page)).toEqual(['zero', 'one', 'two', 'three', 'four'])
+})
+
 test.each(['is loading', 'could not be loaded'])(
   'stop() while the conversation %s holds what was sent, also over a reload, until the user goes on',
   async (what) => {

@@ -327,13 +327,14 @@ test('while the server cannot be reached, the text stays, and the next page rejo
   expect(server.asked()).toBe(1)
 })
 
-/** The server gets the next request, but none of its response arrives. */
-function loseResponse(server: Server) {
+/** The server gets the next request, but none of its response arrives: the connection breaks, or a proxy reports a failure. */
+function loseResponse(server: Server, status?: number) {
   const { handle } = server
   server.handle = async (request) => {
     server.handle = handle
     await (await handle(request)).body?.getReader().cancel()
-    throw new TypeError('network error')
+    if (status === undefined) throw new TypeError('network error')
+    return new Response(null, { status })
   }
 }
 
@@ -351,14 +352,17 @@ const retries = [
   ],
 ] as const
 
-test.each(retries)(
-  'F13 a connection that breaks before the first event: %s takes up the run that goes on, and its tools run once',
-  async (_, reload) => {
+test.each(
+  retries.flatMap(([how, reload]) => [undefined, 502, 504].map((status) => [how, status, reload] as const)),
+)(
+  'F13 no response to a request that the server has: %s takes up the run that goes on, and its tools run once (status %s)',
+  async (_, status, reload) => {
     const server = serve(60_000, calls('note', { x: 1 }), ['wait', words('done.'), stop])
     const before = openPage(server)
-    loseResponse(server)
+    loseResponse(server, status)
     expect((await before.client.sendMessage('go')).status).toBe('failed')
-    expect(before.client.getSnapshot().error?.code).toBe('connection-failed')
+    const code = status === undefined ? 'connection-failed' : 'http-status'
+    expect(before.client.getSnapshot().error?.code).toBe(code)
     const { client } = await reload(before, server)
     void client.retry()
     await server.go()

@@ -116,6 +116,13 @@ export const results: readonly Result[] = [
     },
   },
   {
+    name: 'short texts beside structured content of very many members',
+    result: (bytes) => ({
+      ...blocks(bytes / 2, { type: 'text', text: '{}' }),
+      structuredContent: Object.fromEntries(times(bytes / 40, (index) => [`key${index}`, [index]])),
+    }),
+  },
+  {
     name: 'structured content of very many members',
     result: (bytes) => ({
       content: [],

@@ -242,7 +242,10 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       const { code, message, data } = run.failure
       return { ...end, error: new CountersignError(code, message, data, error) }
     }
-    if (error.code !== 'connection-failed' && error.code !== 'truncated-stream') return end
+    // A proxy may report a failure although the server has the request.
+    const { code, data } = error
+    const isFailure = (data.status as number) >= 500
+    if (code !== 'connection-failed' && code !== 'truncated-stream' && !isFailure) return end
     // The run was complete before the stream broke; a retry would get a second reply.
     if (run.finish) return { type: 'success' }
     if (!this.connection.rejoin) return end

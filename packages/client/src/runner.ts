@@ -24,7 +24,7 @@ import { createToolJobs } from './tool-jobs.js'
 
 /** Whether the server said that it did not take the request. */
 function isRefused(end: RunEnd): boolean {
-  return end.type === 'failed' && Number(end.error.data.status) < 500
+  return end.type === 'failed' && (end.error.data.status as number) < 500
 }
 
 export type Runner = ReturnType<typeof createRunner>

@@ -20,7 +20,11 @@ export interface McpResult {
 
 /** A successful result, as content parts. */
 export function readResult({ content, structuredContent }: CallToolResult): McpResult {
-  const said = content.filter((block) => !repeats(block, structuredContent))
+  // Shorter texts can't repeat it. Each of many would be compared with all of it.
+  const least = JSON.stringify(structuredContent)?.length ?? Number.POSITIVE_INFINITY
+  const said = content.filter(
+    (block) => block.type !== 'text' || block.text.length < least || !repeats(block.text, structuredContent),
+  )
   return { content: said.map(partOf), ...(structuredContent !== undefined && { structuredContent }) }
 }
 
@@ -66,10 +70,9 @@ function mediaOf(mimeType: string): FilePart['media'] {
 }
 
 /** Servers repeat structured content as text, for clients that don't support it; a model need not read it twice. */
-function repeats(block: ContentBlock, structured: CallToolResult['structuredContent']): boolean {
-  if (structured === undefined || block.type !== 'text') return false
+function repeats(text: string, structured: CallToolResult['structuredContent']): boolean {
   try {
-    return isDeepStrictEqual(JSON.parse(block.text), structured)
+    return isDeepStrictEqual(JSON.parse(text), structured)
   } catch {
     return false
   }

@@ -254,6 +254,25 @@ test('a long reply counts in the share of its reader until it is read, and arriv
   await (await load()).text()
 })
 
+test('F6 replies that wait unread count, however short: one user holds as many as runs, and others are served', async () => {
+  const limits = { runs: { perOwner: 8, total: 100 } }
+  const { agent } = testAgent(() => say('Hello'), { threads: memoryThreads(), limits })
+  const headers = { 'content-type': 'application/json' }
+  const ask = async (subject: string) => {
+    const body = JSON.stringify(input([user('x'.repeat(2000))]))
+    const posted = new Request('http://localhost/', { method: 'POST', headers, body })
+    await (await handleChat(agent, posted, { context: { subject } })).text()
+  }
+  for (const subject of ['mallory', 'ann']) await ask(subject)
+  const load = (subject: string) =>
+    threadResponse(agent, new Request('http://localhost/?threadId=thread'), { context: { subject } })
+  const unread = await Promise.all(Array.from({ length: 12 }, () => load('mallory')))
+  expect(unread.map(({ status }) => status)).toEqual([...Array(8).fill(200), ...Array(4).fill(429)])
+  expect((await load('ann')).status).toBe(200)
+  await Promise.all(unread.map((reply) => reply.text()))
+  expect((await load('mallory')).status).toBe(200)
+})
+
 test('a run whose tool returns more than its user has room for ends with a code, keeps the result, and goes on later', async () => {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {

@@ -33,7 +33,6 @@ test('what every reader understands alike is read as JSON.parse reads it', () =>
       '"\u{1f600}"',
       '9007199254740991',
       '-9007199254740991',
-      '1e-999',
       '{"proto":1,"_proto_":2}',
     ],
     ...[
@@ -100,6 +99,21 @@ test('integers beyond 2^53 - 1 are refused, however they are written', () => {
     '1e300',
   ])
     expect(codeOf(text)).toBe('unsafe-integer')
+})
+
+test('F13 numbers with digits that a double does not keep are refused: what is shown would not be what runs', () => {
+  for (const text of [
+    '0.99999999999999999999',
+    '4503599627370497.7',
+    '{"a":123456789012345.678901}',
+    '[1e-400]',
+    '1e-999',
+    '2.5e-324',
+    `0.${'3'.repeat(400)}`,
+  ])
+    expect(codeOf(text), text).toBe('inexact-number')
+  for (const text of ['0.1', '-0', '-0.0', '1.50', '100e-2', '0.30000000000000004', '5e-324', '0e9', '1E+2'])
+    expect(codeOf(text), text).toBe('ok')
 })
 
 test('text that is not JSON is refused', () => {

@@ -53,9 +53,14 @@ export class EarlyMessages {
   /** Sends a message, now that the conversation is loaded. If it could not be, the message stays in the queue until it is. */
   send({ id }: QueuedMessage, isLoaded: boolean, send: () => unknown): unknown {
     const queued: SendResult = { status: 'queued', id }
-    if (isLoaded) return this.#leave(id) ? send() : queued
-    this.#waiting.delete(id)
-    return queued
+    if (!isLoaded) this.#waiting.delete(id)
+    if (!this.#leave(id)) return queued
+    // Those that were said later stand in the queue already.
+    const later = this.#session.state.queue.filter((other) => this.#waiting.has(other.id))
+    for (const other of later) this.#session.dispatch({ type: 'unqueue', id: other.id })
+    const sent = send()
+    for (const item of later) this.#session.dispatch({ type: 'queue', item })
+    return sent
   }
 
   #leave(id: string): boolean {

@@ -9,7 +9,7 @@ import {
 import { readArguments } from '../encoding/canonical.js'
 import { randomId } from '../encoding/ids.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
-import { isDecided, readCalls, resultMessage, saysEdited, withoutOwn } from '../history/history.js'
+import { readCalls, resultMessage, saysEdited, withoutOwn } from '../history/history.js'
 import { failed } from '../outcome.js'
 import type { Toolkit } from '../tools/toolkit.js'
 
@@ -85,10 +85,13 @@ const unknownOutcome = failed(
   'interrupted',
 )
 
-/** Whether a call without a result may have run: it was complete, and did not wait for a user. */
+/** Whether a call without a result may have run: it was complete, and needed no approval, or had one. */
 function mayHaveRun(call: ToolCall): boolean {
   const { approval } = getCountersignMetadata(call.metadata)
-  return (approval === undefined || isDecided(call)) && readArguments(call.function.arguments).ok
+  return (
+    (approval === undefined || (isRecord(approval) && approval.approved === true)) &&
+    readArguments(call.function.arguments).ok
+  )
 }
 
 /** Without our own data, which only the server may write. */

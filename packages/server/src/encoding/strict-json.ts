@@ -1,3 +1,4 @@
+import { isExactJson } from '@countersign/core'
 import { byteLength } from './bytes.js'
 
 /** Limits of {@link parseStrictJson}. */
@@ -18,6 +19,7 @@ export type StrictJsonProblem =
   | 'lone-surrogate'
   | 'non-finite-number'
   | 'unsafe-integer'
+  | 'inexact-number'
 
 /** A JSON value that every reader understands alike, or the first problem found. */
 export type StrictJsonResult =
@@ -29,8 +31,8 @@ type Refusal = Extract<StrictJsonResult, { ok: false }>
 /**
  * Parses JSON that is going to be signed: whatever two readers could understand differently is refused, not repaired.
  * Adds the rules of I-JSON (RFC 7493, section 2) to the grammar of RFC 8259: no duplicate keys, no lone
- * surrogates, no number outside the range of a double, no integer beyond 2^53 - 1 in absolute value. A number is judged by its
- * value: `1e20` is an integer too. Also refuses the key `__proto__`. Time is linear in the length of the text.
+ * surrogates, no number of greater magnitude or precision than a double has, no integer beyond 2^53 - 1 in absolute value. A number is
+ * judged by its value: `1e20` is an integer too. Also refuses the key `__proto__`. Time is linear in the length of the text.
  */
 export function parseStrictJson(text: string, limits: StrictJsonLimits = {}): StrictJsonResult {
   const { maxDepth = 64, maxBytes = 1024 * 1024 } = limits
@@ -121,6 +123,11 @@ function judgeNumber(text: string): Refusal | undefined {
     return refuse(
       'unsafe-integer',
       `The integer ${excerpt(text)} is beyond 2^53 - 1 and not exact. Send it as a string.`,
+    )
+  if (!isExactJson(text))
+    return refuse(
+      'inexact-number',
+      `The number ${excerpt(text)} has digits that a double does not keep. Round it, or send it as a string.`,
     )
   return undefined
 }

@@ -70,8 +70,8 @@ export async function respond(
   return new Response(body, init)
 }
 
-/** UTF-16 units of a reply that counts. */
-const LONG = 16 * 1024
+/** UTF-16 units of a reply that counts: one user may open many connections, and leave replies unread in each. */
+const LONG = 1024
 
 /** A reply of any length: a long one counts in its reader's share until it is sent. */
 export function whole(

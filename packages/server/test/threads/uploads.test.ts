@@ -58,6 +58,7 @@ function serve(acceptUploads?: boolean) {
 
 const approved = { id: 'a1', approved: true, needsApproval: true, options: ['once'] }
 const open = { id: 'a2', needsApproval: true, options: ['once'] }
+const denied = { ...approved, id: 'a3', approved: false }
 const call = (id: string, own?: Record<string, unknown>) => ({
   id,
   type: 'function' as const,
@@ -83,7 +84,11 @@ const copy: readonly Message[] = [
   {
     id: 'b',
     role: 'assistant',
-    toolCalls: [call('c2', { token: 'cs1.x', approval: approved }), call('c3', { approval: open })],
+    toolCalls: [
+      call('c2', { token: 'cs1.x', approval: approved }),
+      call('c3', { approval: open }),
+      call('c4', { approval: denied }),
+    ],
   },
   { id: 'x', role: 'tool', toolCallId: 'never called', content: 'x' },
   { id: 'u1', role: 'user', content: 'The same id again' },
