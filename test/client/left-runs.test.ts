@@ -327,6 +327,27 @@ test('while the server cannot be reached, the text stays, and the next page rejo
   expect(server.asked()).toBe(1)
 })
 
+test('F13 what is said while the page loads waits, if the run that it left cannot be rejoined yet: retry() shows the reply, and then sends it', async () => {
+  const server = serve(60_000, [words('Half '), 'wait', words('whole.'), stop], [words('Second.'), stop])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'Half ')
+  before.leave()
+  server.network.isUp = false
+  const page = openPage(server, before.stored)
+  const sent = page.client.sendMessage('And?')
+  expect((await sent).status).toBe('queued')
+  await vi.waitFor(() => expect(page.client.getSnapshot().error?.code).toBe('connection-failed'))
+  await isStored(before.stored, 'And?')
+  expect([saidBy(page.client, 'user'), page.client.getSnapshot().queue.length]).toEqual(['go', 1])
+  server.network.isUp = true
+  const replied = page.client.retry()
+  await server.go()
+  await replied
+  await vi.waitFor(() => expect(saidBy(page.client)).toBe('Half whole. Second.'))
+  expect([saidBy(page.client, 'user'), server.asked()]).toEqual(['go And?', 2])
+})
+
 /** The server gets the next request, but none of its response arrives: the connection breaks, or a proxy reports a failure. */
 function loseResponse(server: Server, status?: number) {
   const { handle } = server

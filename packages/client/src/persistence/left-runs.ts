@@ -1,4 +1,5 @@
-import { omitUndefined, readRecord, type ThreadRecord } from '@countersign/core'
+import { omitUndefined, type QueuedMessage, readRecord, type ThreadRecord } from '@countersign/core'
+import type { SendResult } from '../results.js'
 import { worksElsewhere } from './failures.js'
 import { OwnRuns } from './own-runs.js'
 import type { KeptSession, Persistence, ThreadHost } from './persistence.js'
@@ -91,11 +92,23 @@ export class LeftRuns {
     return this.#runs.isForeign && queue.length + unsent.size + executing.size === 0
   }
 
+  get #isBroken(): boolean {
+    const { run } = this.#session.state
+    return run.phase === 'idle' && Boolean(run.brokenOff)
+  }
+
+  /** A message from before the page could show that its run broke off waits for `retry()`, like one that is sent during a run. */
+  hold(name: string, value: unknown): SendResult | undefined {
+    const item = value as QueuedMessage
+    if (name !== 'send' || item.replaces !== undefined || !this.#isBroken) return undefined
+    this.#session.dispatch({ type: 'queue', item })
+    return { status: 'queued', id: item.id }
+  }
+
   /** Whether `retry()` may go on here. `reload` shows what another page has stored. */
   mayStart(reload: () => Promise<void>): Promise<boolean> | undefined {
-    const { run } = this.#session.state
     // A run that is rejoined stays that of its page.
-    if (!this.#isShared || (run.phase === 'idle' && run.brokenOff)) return undefined
+    if (!this.#isShared || this.#isBroken) return undefined
     return this.#lock.during(async (isFree) => {
       if (isFree === false) this.#session.failed(worksElsewhere())
       else if (this.isFollower) await reload()

@@ -42,7 +42,10 @@ export class Thread implements KeptThread {
     return this.#during(
       this.#open().then((link) => {
         this.#waiting--
-        return link && !link.leads ? link.forward(name, value) : here()
+        if (link && !link.leads) return link.forward(name, value)
+        const held = this.#left?.hold(name, value)
+        if (held) void this.keep()
+        return held ?? here()
       }),
     )
   }
