@@ -68,9 +68,9 @@ export interface Limits {
    */
   readonly arrivalTime?: number | undefined
   /**
-   * Bytes of one tool's result, as JSON in a request. Default 2 MiB: every later request of its conversation contains it, and a request
-   * has at most 4 MiB. If it is larger, the call has run, and its result is an error with the code `result-too-large`. The message of a
-   * failed tool is cut at a sixteenth of it.
+   * Bytes of one tool's result, as JSON in a request. Default 2 MiB, or half of the `maxMessageBytes` of the agent's threads if that is less:
+   * every later request of its conversation contains it, and a request has at most 4 MiB. If it is larger, the call has run, and its
+   * result is an error with the code `result-too-large`. The message of a failed tool is cut at a sixteenth of it.
    */
   readonly resultSize?: number | undefined
   /**

@@ -31,7 +31,7 @@ import { LEDGER_UNAVAILABLE, NO_SUCH_REQUEST, type VerifiedVerdict } from './ver
  * execution. Yields approved calls first, then denied ones, each in the order of the calls. Nothing for the repeated answer to a request
  * that was replaced: the call belongs to the later request.
  *
- * @throws ToolkitRequiredError, ToolNotFoundError before anything runs.
+ * @throws ToolkitRequiredError, ToolNotFoundError, CountersignError `thread-full` before anything runs.
  */
 export async function* settleVerdicts(
   scope: RunScope,
@@ -40,6 +40,9 @@ export async function* settleVerdicts(
 ): AsyncGenerator<CallOutcome | Refusal> {
   const settlements = await prepareVerdicts(scope, verdicts, messages).catch(unlessLeft)
   if (settlements === undefined) return yield* verdicts.map(stopped)
+  const toRun = settlements.filter((one) => one.kind === 'run')
+  const edits = toRun.map(({ call, asked }) => (call === asked ? '' : call.canonical))
+  if (toRun.length > 0) await scope.keepRoom?.(edits.join(''))
   const isApproval = (one: Settlement) => one.kind !== 'refuse' && one.answer.decision === 'approve'
   const ordered = [...settlements.filter(isApproval), ...settlements.filter((one) => !isApproval(one))]
   const work = ordered.map((one) => {

@@ -37,6 +37,8 @@ export interface OpenThread {
    * before they run, and results.
    */
   take(event: AGUIEvent): Promise<void> | undefined
+  /** Resolves if there is room for the results of the open calls, which repeat their edited arguments. Throws what `close` does. */
+  keepRoom(edits: string): Promise<void>
   /**
    * Stores the rest and releases the thread. Later calls do nothing.
    *
@@ -101,6 +103,7 @@ export async function openThread(
       usage: recorder.usage,
       newId,
       take: (event) => recorder.take(event),
+      keepRoom: (edits) => recorder.keepRoom(edits),
       close: () => recorder.close(),
     }
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { AGUIEvent, Message, TokenUsage } from '@countersign/core'
+import { byteLength } from '../encoding/bytes.js'
 import type { AgentSettings } from '../scope/settings.js'
 import { endingOf, type RunEnding } from './ending.js'
 import { RecordedBranch } from './recorded-branch.js'
@@ -19,6 +20,11 @@ interface Found {
   readonly usedBefore: readonly TokenUsage[]
 }
 
+/** Of more calls at once, this many get room for the largest result. */
+const MOST_LARGEST = 16
+/** What a result takes besides its content, or one that only says why its call has failed. */
+const SMALL_RESULT = 32 * 1024
+
 export class Recorder {
   readonly #branch: RecordedBranch
   #ending: RunEnding | undefined
@@ -28,6 +34,8 @@ export class Recorder {
   readonly usage: TokenUsage[] = []
   /** How much of it is stored. */
   #stored = 0
+  /** Bytes of edited arguments, which a result repeats. */
+  #edits = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed: Promise<void> | undefined
 
@@ -53,6 +61,13 @@ export class Recorder {
       return this.#save().then(() => this.lost.throwIfAborted())
     this.#timer ??= setTimeout(() => void this.#save(), SAVE_EVERY)
     return undefined
+  }
+
+  keepRoom(edits: string): Promise<void> {
+    this.#edits += byteLength(edits)
+    const kept = this.#saving.then(() => this.writer.append(this.#spare))
+    this.#saving = kept.catch(() => {})
+    return kept
   }
 
   close(): Promise<void> {
@@ -110,10 +125,16 @@ export class Recorder {
       length > this.#stored ? { runId, usage: [...this.found.usedBefore, ...this.usage] } : undefined
     if (!isChanged && usage === undefined) return this.writer.release()
     // No call runs whose result could not be stored. What has happened already is stored nevertheless.
-    const spare = release ? 0 : this.#branch.openCalls
-    await this.writer.append({ ...(isChanged && { messages, head: back ?? head, spare }), usage, release })
+    const spare = release ? {} : this.#spare
+    await this.writer.append({ ...(isChanged && { messages, head: back ?? head, ...spare }), usage, release })
     this.#stored = length
     commit()
+  }
+
+  get #spare() {
+    const { openCalls: spare } = this.#branch
+    const largest = Math.min(spare, MOST_LARGEST) * this.settings.limits.resultSize
+    return { spare, spareBytes: largest + spare * SMALL_RESULT + (spare && this.#edits) }
   }
 
   #renew(leaseMs: number): void {

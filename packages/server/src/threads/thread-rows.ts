@@ -46,6 +46,8 @@ export interface ThreadWrite {
   readonly header: HeaderRow | null
   /** Added, or replaced by name. */
   readonly items: readonly ItemRow[]
+  /** Bytes for which there must be room as well, until the next write that has this or ends the hold. */
+  readonly spare?: number | undefined
 }
 
 /** A position in the list of an owner: behind the thread `thread` when it had this `updatedAt`. */
