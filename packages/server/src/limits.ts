@@ -157,8 +157,8 @@ export const limitRules: Rules<Limits> = {
   stallTime: positiveNumber,
 }
 
-/** Fills in the defaults of limits that {@link limitRules} have checked. */
-export function readLimits(given: Limits = {}): FullLimits {
+/** Fills in the defaults of limits that {@link limitRules} have checked. `maxMessageBytes`: of the threads, where a result must fit. */
+export function readLimits(given: Limits = {}, maxMessageBytes = Number.POSITIVE_INFINITY): FullLimits {
   const share = (name: ShareName): FullShare => ({
     ...DEFAULT_LIMITS[name],
     ...omitUndefined(given[name] ?? {}),
@@ -166,6 +166,7 @@ export function readLimits(given: Limits = {}): FullLimits {
   const limits = { ...DEFAULT_LIMITS, ...omitUndefined(given) }
   return {
     ...limits,
+    resultSize: Math.min(limits.resultSize, Math.floor(maxMessageBytes / 2)),
     runs: share('runs'),
     runBytes: share('runBytes'),
     arrivingBytes: share('arrivingBytes'),

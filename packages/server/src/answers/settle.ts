@@ -71,7 +71,6 @@ async function settle(
   if (scope.stop.aborted && kind !== 'refuse') return stopped(verdict)
   const isAccepted = kind === 'repeat' || (await isConfirmed(scope, settlement).catch(unlessLeft))
   if (isAccepted === undefined) return stopped(verdict)
-  // `nextStep` of the client knows these words.
   if (!isAccepted) return refusalOf(verdict, 'approval-not-yours', 'The answer was not confirmed.', 'open')
   const unstarted = settlement.mayHaveRun ? whyNotAgain(settlement) : undefined
   if (unstarted !== undefined) return interrupted(scope, verdict, outcomeOfUnstarted(unstarted, true))

@@ -97,11 +97,10 @@ export async function openThread(
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
     const recorder = new Recorder(settings, writer, { messages, isRecovery, replaced, usedBefore })
     return {
-      ...{ messages, hasNews, isAnswered, isCut },
+      ...{ messages, hasNews, isAnswered, isCut, newId },
       isPageBehind: isRestored || plan.isPageBehind,
       lost: recorder.lost,
       usage: recorder.usage,
-      newId,
       take: (event) => recorder.take(event),
       keepRoom: (edits) => recorder.keepRoom(edits),
       close: () => recorder.close(),

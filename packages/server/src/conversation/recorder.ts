@@ -34,8 +34,7 @@ export class Recorder {
   readonly usage: TokenUsage[] = []
   /** How much of it is stored. */
   #stored = 0
-  /** Bytes of edited arguments, which a result repeats. */
-  #edits = 0
+  #bytesOfEdits = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed: Promise<void> | undefined
 
@@ -64,7 +63,7 @@ export class Recorder {
   }
 
   keepRoom(edits: string): Promise<void> {
-    this.#edits += byteLength(edits)
+    this.#bytesOfEdits += byteLength(edits)
     const kept = this.#saving.then(() => this.writer.append(this.#spare))
     this.#saving = kept.catch(() => {})
     return kept
@@ -134,7 +133,7 @@ export class Recorder {
   get #spare() {
     const { openCalls: spare } = this.#branch
     const largest = Math.min(spare, MOST_LARGEST) * this.settings.limits.resultSize
-    return { spare, spareBytes: largest + spare * SMALL_RESULT + (spare && this.#edits) }
+    return { spare, spareBytes: largest + spare * SMALL_RESULT + (spare && this.#bytesOfEdits) }
   }
 
   #renew(leaseMs: number): void {

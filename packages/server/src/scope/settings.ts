@@ -182,8 +182,6 @@ export function readSettings(options: AgentOptions): AgentSettings {
   const now = options.now ?? Date.now
   const { model, system, prepareStep, observe, maxSteps = 32, concurrency = 'unbounded' } = options
   const { runTools = true, acceptUploads = false } = options
-  const limits = readLimits(options.limits)
-  const { maxMessageBytes = Number.POSITIVE_INFINITY } = options.threads ?? {}
   return {
     ...{ model, system, prepareStep, observe, maxSteps, runTools, acceptUploads, now, warn },
     generateId: usableIds(options.generateId, 'msg_'),
@@ -193,7 +191,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
     runLog: failSafeRunLog(options.runLog ?? defaultRunLog(), warn),
     threads: options.threads && knownThreads(options.threads),
     answerChannel: failSafeAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
-    limits: { ...limits, resultSize: Math.min(limits.resultSize, Math.floor(maxMessageBytes / 2)) },
+    limits: readLimits(options.limits, options.threads?.maxMessageBytes),
     timeouts: readTimeouts(options.timeouts),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
     approvals: readApprovals(options.approvals ?? {}, now, warn),

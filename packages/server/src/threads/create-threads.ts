@@ -98,7 +98,6 @@ export function createThreads(backend: ThreadBackend, options: ThreadLimits = {}
         return {
           ...appendToThread(found, change, digest, sizesOf(names, look), limits),
           items: itemsOf(names, look, found.header?.places ?? 0, version + 1),
-          spare: change.spareBytes ?? 0,
           whenFull: STORE_FULL,
         }
       })
@@ -169,7 +168,6 @@ interface Place {
 
 type Decided<Result> = Decision<Result> & {
   readonly items?: readonly ItemRow[]
-  readonly spare?: number
   /** The result if the store has no room. */
   readonly whenFull?: Result
 }
@@ -189,10 +187,10 @@ function update<Result>(
     for (;;) {
       const look = await rows.look(place.owner, place.thread, names)
       if (doubtful !== undefined && look.header?.stamp === doubtful.stamp) return doubtful.result
-      const { result, header, items = [], spare, whenFull } = await decide(look, rows)
+      const { result, header, items = [], whenFull } = await decide(look, rows)
       if (header === undefined) return result
       const next = header && rowOf(place.thread, header)
-      const write = { ...place, before: look.header, header: next, items: next === null ? [] : items, spare }
+      const write = { ...place, before: look.header, header: next, items: next === null ? [] : items }
       const outcome = await rows.write(write).catch((error: unknown) => {
         if (doubtful !== undefined) throw error
         doubtful = { stamp: next?.stamp, result }
@@ -211,6 +209,7 @@ function rowOf(thread: string, header: ThreadHeader): HeaderRow {
     ...{ thread, stamp: randomId(''), version },
     updatedAt: version === 0 ? null : updatedAt,
     leaseUntil: run?.until ?? null,
+    spare: run?.spareBytes ?? 0,
     body: JSON.stringify(header),
   }
 }

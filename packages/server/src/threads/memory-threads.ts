@@ -20,9 +20,7 @@ type Limits = Readonly<Record<'maxThreads' | 'maxBytes' | 'maxBytesPerOwner', nu
 interface MemoryThread {
   readonly header: HeaderRow
   readonly items: Map<string, ItemRow>
-  /** With `spare`. */
   readonly bytes: number
-  readonly spare: number
 }
 
 interface MemoryOwner {
@@ -113,22 +111,21 @@ function memoryRows({ maxThreads, maxBytes, maxBytesPerOwner }: Limits, now: () 
       const items = [...found.items.values()].filter(({ version }) => version > after)
       return { header: found.header, items, now: now() }
     },
-    async write({ owner, thread, before, header, items, ...change }) {
+    async write({ owner, thread, before, header, items }) {
       const found = threads.get(thread)
       if (found?.header.stamp !== before?.stamp) return 'changed'
       if (header === null) {
         put(owner, thread, undefined)
         return 'written'
       }
-      const held = found?.spare ?? 0
-      const { spare = header.leaseUntil === null ? 0 : held } = change
+      const spare = (header.spare ?? 0) - (found?.header.spare ?? 0)
       const kept = found?.items ?? new Map<string, ItemRow>()
-      const more = items.reduce((sum, one) => sum + one.size - (kept.get(one.name)?.size ?? 0), spare - held)
+      const more = items.reduce((sum, one) => sum + one.size - (kept.get(one.name)?.size ?? 0), spare)
       // A lease can be renewed even if the store is full.
       if ((found === undefined || more > 0) && !hasRoom(owner, found === undefined, more)) return 'full'
       for (const item of items) kept.set(item.name, item)
       const size = header.body.length - (found?.header.body.length ?? 0)
-      put(owner, thread, { header, items: kept, bytes: (found?.bytes ?? 0) + more + size, spare })
+      put(owner, thread, { header, items: kept, bytes: (found?.bytes ?? 0) + more + size })
       return 'written'
     },
     count: async (owner) => headersOf(owner).length,

@@ -28,6 +28,7 @@ export interface ThreadHeader extends Omit<ThreadSummary, 'run' | 'version'> {
 
 interface HeldRun extends RunHold {
   readonly until: number
+  readonly spareBytes?: number
   readonly cursor?: string | undefined
 }
 
@@ -125,7 +126,7 @@ export function appendToThread(
   const next: ThreadHeader = {
     ...header,
     ...{ version, head, title, messages, bytes, change: digest, places: header.places + growth.items },
-    run: header.run && { ...header.run, cursor: (run && cursor) ?? header.run.cursor },
+    run: header.run && { ...header.run, spareBytes, cursor: (run && cursor) ?? header.run.cursor },
     createdAt: header.version === 0 ? now : header.createdAt,
     // A clock that was set back must not move a thread down the list.
     updatedAt: Math.max(now, header.updatedAt),

@@ -9,6 +9,8 @@ export interface HeaderRow {
   readonly updatedAt: number | null
   /** Milliseconds since the epoch at which the lease of its run ends. `null`: no run holds it. */
   readonly leaseUntil: number | null
+  /** Bytes that its owner can't use elsewhere, in a store with a limit for them. */
+  readonly spare?: number
   /** JSON text. */
   readonly body: string
 }
@@ -46,8 +48,6 @@ export interface ThreadWrite {
   readonly header: HeaderRow | null
   /** Added, or replaced by name. */
   readonly items: readonly ItemRow[]
-  /** Bytes for which there must be room as well, until the next write that has this or ends the hold. */
-  readonly spare?: number | undefined
 }
 
 /** A position in the list of an owner: behind the thread `thread` when it had this `updatedAt`. */
