@@ -137,8 +137,7 @@ function isCopy(request: ThreadRequest, thread: KnownThread | undefined, acceptU
   const found = knownAs(thread, request, acceptUploads)
   if (found !== 'unknown') return found === 'upload'
   const message =
-    'The server does not have the conversation that this request continues. Nothing was stored. Load the conversation again, or start a new one. ' +
-    'If pages may bring their copy of a lost conversation, create the agent with `acceptUploads: true`.'
+    'The server does not have the conversation that this request continues. Nothing was stored. Load the conversation again, or start a new one.'
   throw new CountersignError('thread-unknown', message, {
     status: 404,
     ...(acceptUploads && thread === undefined && { upload: true }),
