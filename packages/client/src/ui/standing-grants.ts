@@ -23,8 +23,6 @@ export interface StandingGrants {
   readonly revoke: (id?: string) => Promise<void>
 }
 
-const returns = ['focus', 'visibilitychange']
-
 type Chat = Pick<ChatClient, 'subscribe' | 'getSnapshot' | 'grants' | 'revokeGrant'>
 
 /** Follows the session approvals of `chat` while there are subscribers. */
@@ -47,22 +45,19 @@ export function standingGrants(chat: Chat): StandingGrants {
     // An earlier request may be answered later; its list is dropped.
     if (turn === loads) become(read)
   }
-  const onReturn = () => {
-    if (globalThis.document?.visibilityState !== 'hidden') void load()
-  }
+  const onReturn = () => void (globalThis.document?.visibilityState === 'hidden' || load())
   const follow = () => {
+    const left = new AbortController()
     let wasLoading = false
     void load()
-    for (const type of returns) globalThis.addEventListener?.(type, onReturn)
+    for (const type of ['focus', 'visibilitychange']) globalThis.addEventListener?.(type, onReturn, left)
     const unsubscribe = chat.subscribe(() => {
       const { isLoading } = chat.getSnapshot()
       if (wasLoading && !isLoading) void load()
       wasLoading = isLoading
     })
-    return () => {
-      for (const type of returns) globalThis.removeEventListener?.(type, onReturn)
-      unsubscribe()
-    }
+    left.signal.addEventListener('abort', unsubscribe)
+    return () => left.abort()
   }
 
   return {
