@@ -40,9 +40,7 @@ export async function* settleVerdicts(
 ): AsyncGenerator<CallOutcome | Refusal> {
   const settlements = await prepareVerdicts(scope, verdicts, messages).catch(unlessLeft)
   if (settlements === undefined) return yield* verdicts.map(stopped)
-  const toRun = settlements.filter((one) => one.kind === 'run')
-  const edits = toRun.map(({ call, asked }) => (call === asked ? '' : call.canonical))
-  if (toRun.length > 0) await scope.keepRoom?.(edits.join(''))
+  if (settlements.some(({ kind }) => kind === 'run')) await scope.keepRoom?.()
   const isApproval = (one: Settlement) => one.kind !== 'refuse' && one.answer.decision === 'approve'
   const ordered = [...settlements.filter(isApproval), ...settlements.filter((one) => !isApproval(one))]
   const work = ordered.map((one) => {

@@ -37,8 +37,8 @@ export interface OpenThread {
    * before they run, and results.
    */
   take(event: AGUIEvent): Promise<void> | undefined
-  /** Resolves if there is room for the results of the open calls, which repeat their edited arguments. Throws what `close` does. */
-  keepRoom(edits: string): Promise<void>
+  /** Resolves if there is room for the results of the open calls. Throws what `close` does. */
+  keepRoom(): Promise<void>
   /**
    * Stores the rest and releases the thread. Later calls do nothing.
    *
@@ -102,7 +102,7 @@ export async function openThread(
       lost: recorder.lost,
       usage: recorder.usage,
       take: (event) => recorder.take(event),
-      keepRoom: (edits) => recorder.keepRoom(edits),
+      keepRoom: () => recorder.keepRoom(),
       close: () => recorder.close(),
     }
   } catch (error) {

@@ -43,7 +43,7 @@ export interface RunScope {
   readonly observer?: RunObserver | undefined
   readonly written: WrittenParts
   /** Of the stored conversation, if there is one (`OpenThread`). */
-  readonly keepRoom?: ((edits: string) => Promise<void>) | undefined
+  readonly keepRoom?: (() => Promise<void>) | undefined
 }
 
 /** Whether an answer, which may arrive in another run, finds this very tool. */

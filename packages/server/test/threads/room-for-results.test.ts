@@ -18,10 +18,16 @@ function setUp(
 ) {
   const store = memoryThreads({ maxMessages })
   let refused = 0
+  let end = () => {}
+  // The result of a call that waits for the refusal comes while the store is asked for the second time.
+  const waited = calls.some(([, , input]) => Object(input).waits)
+    ? new Promise<void>((resolve) => (end = resolve))
+    : undefined
   const threads: ThreadStore = {
     ...store,
     id: 'counting',
     async append(key, change) {
+      if (refused > 0) await waited
       const result = await store.append(key, change)
       if (result.status === 'full') refused++
       return result
@@ -31,7 +37,10 @@ function setUp(
   const look = counted('look', {
     execute: async ({ parts = [], waits }, { write }) => {
       for (const name of [parts].flat()) await write({ type: 'data', name: String(name), data: 1 })
-      if (waits) await vi.waitUntil(() => refused > 0)
+      if (waits) {
+        await vi.waitUntil(() => refused > 0)
+        setTimeout(end, 20)
+      }
       return 'seen'
     },
   })
@@ -177,6 +186,14 @@ for (const name of ['load', 'save'])
     expect([ran(), await results()]).toEqual([1, [90 * KB]])
   })
 
+test('a call of a later step does not run either where its largest result would not fit', async () => {
+  const threads = memoryThreads({ maxThreadBytes: 200 * KB })
+  const [first, second] = ['c1', 'c2'].map((id) => call([id, 'load', { size: 90 * KB }]))
+  const { run, ran, results } = setUpBytes(threads, 100 * KB, [first ?? [], second ?? []])
+  expect((await run([user('Load twice.')])).at(-1)).toMatchObject(full)
+  expect([ran(), await results()]).toEqual([1, [90 * KB]])
+})
+
 test('an approved call does not run if its owner has filled the store meanwhile: the answer counts once there is room', async () => {
   const threads = memoryThreads({ maxBytesPerOwner: 400 * KB })
   const { run, ran, results } = setUpBytes(threads, 200 * KB, [call(['c1', 'save', { size: 190 * KB }])])
@@ -206,6 +223,27 @@ test('while a call runs, another conversation of its owner does not take the roo
   expect(await results()).toEqual([90 * KB])
   expect(seen).toEqual(['full'])
   expect(await meanwhile()).toBe('appended')
+})
+
+test('text that arrives while a call runs may take of the room for its result, and does not end the run', async () => {
+  const store = memoryThreads({ maxThreadBytes: 145 * KB })
+  let refused = 0
+  const threads: ThreadStore = {
+    ...store,
+    id: 'counting',
+    async append(key, change) {
+      const result = await store.append(key, change)
+      if (result.status === 'full') refused++
+      return result
+    },
+  }
+  const meanwhile = async () => String(await vi.waitUntil(() => refused > 0))
+  const [ended, ...begun] = call(['c1', 'load', { size: 90 * KB }]).toReversed()
+  const text = { type: 'text-delta', delta: 'x'.repeat(20 * KB) } as const
+  const turn = [...begun.toReversed(), text, ended].flatMap((event) => event ?? [])
+  const { run, ran, results } = setUpBytes(threads, 100 * KB, [turn], meanwhile)
+  expect((await run([user('Load.')])).at(-1)).toMatchObject({ type: 'RUN_FINISHED' })
+  expect([ran(), await results()]).toEqual([1, [90 * KB]])
 })
 
 test('of many calls at once, 16 get room for the largest result, the others for a small one', async () => {
