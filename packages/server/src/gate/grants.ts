@@ -356,7 +356,9 @@ export function sessionGrants(settings: AgentSettings, outside: Outside): Sessio
     replay: (subject, request, gone) =>
       outside((leave) => reached(replayMandate(settings, subject, request, leave)), gone),
     async revoke(subject, { threadId, id } = {}, gone) {
-      const ended = (await reached(ledger.list(subject, threadId))).filter((one) => (id ?? one.id) === one.id)
+      const all = await reached(ledger.list(subject, threadId))
+      // With what is suspended, but without what an approval cache denies.
+      const ended = all.filter((one) => (id ?? one.id) === one.id && (one.approved || one.terms))
       const removed = await reached(ledger.revoke({ owner: subject, threadId, id }))
       countChange(ledger)
       await outside(async (leave) => {
