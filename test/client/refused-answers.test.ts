@@ -1,4 +1,4 @@
-import { ChatClient, stream } from '@countersign/client'
+import { ChatClient, nextStep, stream } from '@countersign/client'
 import { createAgent, memoryLedger, scriptedModel, tool } from '@countersign/server'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -56,6 +56,8 @@ test('where `confirm` says no the request stays open, and an answer that is conf
   const { status, pendingApprovals } = client.getSnapshot()
   expect([status, pendingApprovals.length, runs]).toEqual(['awaiting-approval', 1, []])
   expect(pendingApprovals[0]?.error).toMatchObject({ code: 'approval-not-yours' })
+  const steps = [refused, ...pendingApprovals].map((one) => nextStep(one)?.next)
+  expect(steps, 'the page can ask for what `confirm` wants').toEqual(['confirm', 'confirm'])
   who.confirmed = true
   expect(await client.addToolApprovalResponse({ id, approved: true })).toEqual({ status: 'sent' })
   expect(runs).toEqual(['a.txt'])
@@ -68,6 +70,7 @@ test('an answer of somebody else leaves the request open on the page and after a
   who.subject = 'bob'
   const refused = await client.addToolApprovalResponse({ id, approved: true })
   expect(refused).toMatchObject({ status: 'refused', code: 'approval-not-yours' })
+  expect(nextStep(refused)?.next).toBe('sign-in')
   for (const page of [client, reload()]) {
     const { status, pendingApprovals } = page.getSnapshot()
     expect([status, pendingApprovals.length, runs]).toEqual(['awaiting-approval', 1, []])

@@ -59,6 +59,7 @@ test('what helps with a refused answer is what `nextStep` says', () => {
     reload: 'reload',
     check: 'look',
     correct: 'answer again',
+    confirm: 'answer again',
     retry: 'retry()',
     none: 'nothing',
   }

@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs'
-import { nextStep } from '@countersign/client'
 import { scriptedModel } from '@countersign/server'
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { blockWith, folder, given, load, removed } from './migration.js'
@@ -137,5 +136,5 @@ test('the page of CopilotKit says why an answer was refused, and asks again if t
   await client.sendMessage('Delete the draft.')
   await vi.waitFor(() => expect(removed).toEqual(['draft.txt']))
   expect(dialogs).toHaveLength(2)
-  expect(told).toEqual([nextStep('approval-not-yours').message])
+  expect(told).toEqual(['Your answer was not confirmed.'])
 })

@@ -255,6 +255,19 @@ test('words: after a reload an edited call shows the arguments that ran, or says
   ])
 })
 
+test('words: after a reload an edited call shows its arguments in the order of the call, and none that were taken out', () => {
+  const approval = { id: 'p', needsApproval: true, options: ['deny', 'once'] } as const
+  const input = { to: 'ann', subject: 's', cc: 'bob', body: 'b' }
+  const call = part({ state: 'complete', approval, input })
+  const sorted = JSON.parse('{"__proto__":"p","body":"b","subject":"Edited","to":"ann"}')
+  const metadata = {
+    countersign: { decided: { decision: 'approve', by: 'person', edited: true, input: sorted } },
+  }
+  const result = { type: 'tool-result', id: 'r', toolCallId: call.id, content: '1', metadata } as const
+  const messages = [{ id: 'm', role: 'assistant', parts: [call, result] }] as const
+  expect(summaryOf(withRecord(call, messages))).toBe('ann, Edited, b, p')
+})
+
 test('words: after a reload a denied call shows the reason, which only its result has', () => {
   const approval = { id: 'p', needsApproval: true, options: ['deny', 'once'] } as const
   const call = part({ state: 'denied', approval, error: { message: 'keep it' } })

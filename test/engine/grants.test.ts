@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { ChatClient, fetchServerSentEvents, stream, withGrants } from '@countersign/client'
+import { standingGrants } from '@countersign/client/ui'
 import type { AGUIEvent } from '@countersign/core'
 import {
   ApprovalCache,
@@ -11,7 +12,7 @@ import {
   tool,
 } from '@countersign/server'
 import { toNodeGrantsHandler, toNodeHandler } from '@countersign/server/node'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { call, calls, lastText, pendingId, says, states, type Wire, wires } from './engine.js'
 import { listening } from './listening.js'
@@ -133,6 +134,36 @@ for (const wire of wires) {
     expect((await open('two').grants()).map(({ toolName }) => toolName)).toEqual(['send_email'])
   })
 }
+
+test('the list of standing approvals of an open page has what another page gave or revoked, once its user returns and after each of its runs', async () => {
+  const browser = new EventTarget()
+  for (const name of ['addEventListener', 'removeEventListener'] as const)
+    vi.stubGlobal(name, browser[name].bind(browser))
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const { open } = await mailServer('in-process')
+  const [page, other] = [open('one'), open('one')]
+  const list = standingGrants(other)
+  const leave = list.subscribe(() => {})
+  const listed = () => list.getSnapshot().grants.map(({ toolName }) => toolName)
+  await page.sendMessage('Mail.')
+  await page.addToolApprovalResponse({ id: pendingId(page), approved: true, scope: 'session' })
+  expect(listed()).toEqual([])
+  browser.dispatchEvent(new Event('focus'))
+  await expect.poll(listed).toEqual(['send_email'])
+  await page.revokeGrant()
+  browser.dispatchEvent(new Event('visibilitychange'))
+  await expect.poll(listed).toEqual([])
+  await page.sendMessage('Mail again.')
+  await page.addToolApprovalResponse({ id: pendingId(page), approved: true, scope: 'session' })
+  await other.sendMessage('Mail from here.')
+  await expect.poll(listed).toEqual(['send_email'])
+  leave()
+  await page.revokeGrant()
+  const [before] = [list.getSnapshot()]
+  browser.dispatchEvent(new Event('focus'))
+  await new Promise((resolve) => setTimeout(resolve))
+  expect(list.getSnapshot()).toBe(before)
+})
 
 async function* nothing(): AsyncGenerator<AGUIEvent> {}
 

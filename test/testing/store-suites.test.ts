@@ -65,11 +65,14 @@ test.each<readonly [string, (text: string) => string]>([
 test('the suite of thread stores refuses one that keeps no room for results', async () => {
   const roomless = (inner: ThreadStore): ThreadStore => ({
     ...inner,
-    append: (key, change) => inner.append(key, { ...change, spare: 0 }),
+    append: (key, change) => inner.append(key, { ...change, spare: 0, spareBytes: 0 }),
   })
   expect(
     await failures((runner) =>
       describeThreads('a', (options) => ({ store: roomless(memoryThreads(options)) }), runner),
     ),
-  ).toEqual([expect.stringContaining('spare ones')])
+  ).toEqual([
+    expect.stringContaining('its messages and the spare ones'),
+    expect.stringContaining('its bytes and the spare ones'),
+  ])
 })

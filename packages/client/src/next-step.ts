@@ -20,9 +20,10 @@ export interface NextStep {
    * `retry`: `client.retry()` sends the same answer again, which our server counts once. `ask-again`: the user repeats what they
    * want, and the agent can make a new request. `sign-in`: as the user who was asked; if `kept`, `client.retry()` then sends it.
    * `reload`: the page is out of date. `check`: the user checks what the call was to change before repeating it. `correct`: the
-   * request is still open; answer it again with other arguments or without edits. `none`: there is nothing to do.
+   * request is still open; answer it again with other arguments or without edits. `confirm`: it is still open, and the server's `confirm`
+   * wants more than this answer, such as a one-time code. `none`: there is nothing to do.
    */
-  readonly next: 'retry' | 'ask-again' | 'sign-in' | 'reload' | 'check' | 'correct' | 'none'
+  readonly next: 'retry' | 'ask-again' | 'sign-in' | 'reload' | 'check' | 'correct' | 'confirm' | 'none'
 }
 
 /**
@@ -116,6 +117,8 @@ const steps: Readonly<Record<ApprovalErrorCode, NextStep>> = {
   },
 }
 
+const unconfirmed: NextStep = { state: 'unused', message: 'Your answer was not confirmed.', next: 'confirm' }
+
 const answeredBefore: NextStep = {
   state: 'unused',
   message: 'This was answered before, perhaps in another tab. That answer stands, yours was not used.',
@@ -149,7 +152,7 @@ const refusedRequest: NextStep = {
 function ofCall({ approval, error }: ToolCallPart): NextStep | undefined {
   if (approval?.problem) return steps[approval.problem]
   if (approval?.delivery === 'unknown') return unreached
-  if (error && leavesOpen(error.code)) return steps[error.code]
+  if (error && leavesOpen(error.code)) return ofRefusal(error.code, error.message)
   const isUnclear = error?.code === 'interrupted' || error?.code === 'incomplete-arguments'
   return isUnclear ? steps['approval-interrupted'] : undefined
 }
@@ -169,12 +172,17 @@ function afterAnswer(result: AnswerResult): NextStep | undefined {
     case 'closed':
       return isRefusal(result.reason) ? steps[result.reason] : closed
     case 'refused':
-      return steps[result.code]
+      return ofRefusal(result.code, result.reason)
     case 'failed':
       return afterFailure(result.error)
     default:
       return status satisfies never
   }
+}
+
+/** What our server says where `confirm` refused an answer: the code alone does not tell that from another's request. */
+function ofRefusal(code: ApprovalErrorCode, said: string | undefined): NextStep {
+  return said === 'The answer was not confirmed.' ? unconfirmed : steps[code]
 }
 
 /** A failed request leaves its answers as they were. */

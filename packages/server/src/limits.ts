@@ -68,9 +68,9 @@ export interface Limits {
    */
   readonly arrivalTime?: number | undefined
   /**
-   * Bytes of one tool's result, as JSON in a request. Default 2 MiB: every later request of its conversation contains it, and a request
-   * has at most 4 MiB. If it is larger, the call has run, and its result is an error with the code `result-too-large`. The message of a
-   * failed tool is cut at a sixteenth of it.
+   * Bytes of one tool's result, as JSON in a request. Default 2 MiB, or half of the `maxMessageBytes` of the agent's threads if that is less:
+   * every later request of its conversation contains it, and a request has at most 4 MiB. If it is larger, the call has run, and its
+   * result is an error with the code `result-too-large`. The message of a failed tool is cut at a sixteenth of it.
    */
   readonly resultSize?: number | undefined
   /**
@@ -157,8 +157,8 @@ export const limitRules: Rules<Limits> = {
   stallTime: positiveNumber,
 }
 
-/** Fills in the defaults of limits that {@link limitRules} have checked. */
-export function readLimits(given: Limits = {}): FullLimits {
+/** Fills in the defaults of limits that {@link limitRules} have checked. `maxMessageBytes`: of the threads, where a result must fit. */
+export function readLimits(given: Limits = {}, maxMessageBytes = Number.POSITIVE_INFINITY): FullLimits {
   const share = (name: ShareName): FullShare => ({
     ...DEFAULT_LIMITS[name],
     ...omitUndefined(given[name] ?? {}),
@@ -166,6 +166,7 @@ export function readLimits(given: Limits = {}): FullLimits {
   const limits = { ...DEFAULT_LIMITS, ...omitUndefined(given) }
   return {
     ...limits,
+    resultSize: Math.min(limits.resultSize, Math.floor(maxMessageBytes / 2)),
     runs: share('runs'),
     runBytes: share('runBytes'),
     arrivingBytes: share('arrivingBytes'),

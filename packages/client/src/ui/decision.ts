@@ -2,6 +2,7 @@ import {
   type ApprovalHistoryEntry,
   approvalHistory,
   displayText,
+  isRecord,
   type MessagePart,
   omitUndefined,
   sameJson,
@@ -22,8 +23,12 @@ export function withRecord(part: ToolCallPart, messages: readonly UIMessage[]): 
   const approved = entry.decision === 'approve'
   const isWhole = entry.edited !== true || entry.input !== undefined
   if (approval.approved === approved && (!isWhole || sameJson(approval.input, entry.input))) return part
-  const { scope, input, reason, edited, mandate, ...asked } = approval
-  const told = omitUndefined({ scope: entry.scope, input: entry.input, reason: entry.reason })
+  const { scope, input: _, reason, edited, mandate, ...asked } = approval
+  // In the order of the call, as when they were edited: the server sorts them.
+  const order = Object.fromEntries(Object.keys(Object(part.input)).map((key) => [key, undefined]))
+  const inOrder = Object.entries({ ...order, ...Object(entry.input) }).filter(([, one]) => one !== undefined)
+  const input = isRecord(entry.input) ? Object.fromEntries(inOrder) : entry.input
+  const told = omitUndefined({ scope: entry.scope, input, reason: entry.reason })
   return { ...part, approval: { ...asked, approved, ...told } }
 }
 

@@ -30,6 +30,7 @@ function actionOf(client: Pick<ChatClient, 'retry'>, { next }: NextStep): Help['
     case 'sign-in':
     case 'check':
     // the card of the request is still there
+    case 'confirm':
     case 'correct':
     case 'none':
       return undefined

@@ -12,8 +12,8 @@ export interface GrantsSnapshot {
 }
 
 /**
- * The session approvals and mandates of a chat: read on subscription, when the server has accepted an answer that gives one, and while
- * there are mandates after each reply, which may have used them.
+ * The session approvals and mandates of a chat: read on subscription, after each run of this page, which may have given or used some, and
+ * when the user returns to the page: another one may have given or revoked some.
  */
 export interface StandingGrants {
   readonly subscribe: (listener: () => void) => () => void
@@ -45,20 +45,19 @@ export function standingGrants(chat: Chat): StandingGrants {
     // An earlier request may be answered later; its list is dropped.
     if (turn === loads) become(read)
   }
+  const onReturn = () => void (globalThis.document?.visibilityState === 'hidden' || load())
   const follow = () => {
-    let before = lastingAnswers(chat)
+    const left = new AbortController()
     let wasLoading = false
     void load()
-    return chat.subscribe(() => {
+    for (const type of ['focus', 'visibilitychange']) globalThis.addEventListener?.(type, onReturn, left)
+    const unsubscribe = chat.subscribe(() => {
       const { isLoading } = chat.getSnapshot()
-      const hasEnded = wasLoading && !isLoading
+      if (wasLoading && !isLoading) void load()
       wasLoading = isLoading
-      if (isLoading) return
-      const now = lastingAnswers(chat)
-      const mayBeUsed = hasEnded && snapshot.grants.some(({ mandate }) => mandate !== undefined)
-      if (now !== before || mayBeUsed) void load()
-      before = now
     })
+    left.signal.addEventListener('abort', unsubscribe)
+    return () => left.abort()
   }
 
   return {
@@ -89,17 +88,6 @@ export function standingGrants(chat: Chat): StandingGrants {
 function keepSame(before: readonly SessionGrant[], now: readonly SessionGrant[]): SessionGrant[] {
   const known = new Map(before.map((grant) => [JSON.stringify(grant), grant]))
   return now.map((grant) => known.get(JSON.stringify(grant)) ?? grant)
-}
-
-/** How many answers for more than one call the server has accepted. */
-function lastingAnswers({ getSnapshot }: Chat): number {
-  const parts = getSnapshot().messages.flatMap((message) => message.parts)
-  const approvals = parts.flatMap((part) => (part.type === 'tool-call' ? [part.approval] : []))
-  return approvals.filter(
-    (approval) =>
-      approval?.delivery === 'settled' &&
-      (approval.mandate !== undefined || (approval.approved && approval.scope === 'session')),
-  ).length
 }
 
 /** The id of the heading of the list, which can receive the focus. */

@@ -33,7 +33,7 @@ export function reopenInterrupt(state: ChatState, draft: InterruptDraft, problem
 
 /** The call of an approval request was removed: tells the server that nobody will answer. */
 export function withdraw(state: ChatState, { id, token }: ToolCallApproval): void {
-  const metadata = token === undefined ? undefined : backWith(token)
+  const metadata = backWith(token)
   put(state, { interrupt: omitUndefined({ id, reason: 'tool_call', metadata }), liveIn: undefined })
   setResponse(state, state.interrupts.get(id), { cancel: true })
 }
@@ -65,7 +65,7 @@ export function askUnseen(
   const { run } = state
   if (run.phase === 'idle') return 'unknown-id'
   const { id, expiresAt, token, message = 'A call that did not arrive here needs approval.' } = approval
-  const metadata = token === undefined ? undefined : backWith(token)
+  const metadata = backWith(token)
   const fields = { id, reason: 'tool_call', toolCallId, message, expiresAt, responseSchema: denial, metadata }
   const outcome = askInterrupt(state, omitUndefined(fields), isLive ? run.runId : undefined)
   if (outcome !== undefined) return outcome
@@ -80,8 +80,8 @@ const denial = {
 }
 
 /** Metadata of an interrupt whose answer returns the token. */
-function backWith(token: string): Record<string, unknown> {
-  return { countersign: { resume: { countersign: { token } } } }
+function backWith(token: string | undefined): Record<string, unknown> | undefined {
+  return token === undefined ? undefined : { countersign: { resume: { countersign: { token } } } }
 }
 
 /** Whether it is a request for a call that is not here. It outlives its run, as the request for any other call does. */

@@ -8,7 +8,7 @@ import type { Settlement } from './prepare.js'
 
 /**
  * Whether the application's `confirm` accepts an answer. Called once, right before the answer is claimed in the ledger, with the context
- * of whoever answers. Anything but `true` refuses the answer.
+ * of whoever answers. Anything but `true` refuses the answer, in words by which `nextStep` of the client knows it.
  */
 export async function isConfirmed(scope: RunScope, settlement: Settlement): Promise<boolean> {
   const { approvals, warn } = scope.settings

@@ -31,7 +31,7 @@ import { LEDGER_UNAVAILABLE, NO_SUCH_REQUEST, type VerifiedVerdict } from './ver
  * execution. Yields approved calls first, then denied ones, each in the order of the calls. Nothing for the repeated answer to a request
  * that was replaced: the call belongs to the later request.
  *
- * @throws ToolkitRequiredError, ToolNotFoundError before anything runs.
+ * @throws ToolkitRequiredError, ToolNotFoundError, CountersignError `thread-full` before anything runs.
  */
 export async function* settleVerdicts(
   scope: RunScope,
@@ -40,6 +40,7 @@ export async function* settleVerdicts(
 ): AsyncGenerator<CallOutcome | Refusal> {
   const settlements = await prepareVerdicts(scope, verdicts, messages).catch(unlessLeft)
   if (settlements === undefined) return yield* verdicts.map(stopped)
+  if (settlements.some(({ kind }) => kind === 'run')) await scope.keepRoom?.()
   const isApproval = (one: Settlement) => one.kind !== 'refuse' && one.answer.decision === 'approve'
   const ordered = [...settlements.filter(isApproval), ...settlements.filter((one) => !isApproval(one))]
   const work = ordered.map((one) => {

@@ -37,6 +37,8 @@ export interface OpenThread {
    * before they run, and results.
    */
   take(event: AGUIEvent): Promise<void> | undefined
+  /** Resolves if there is room for the results of the open calls. Throws what `close` does. */
+  keepRoom(): Promise<void>
   /**
    * Stores the rest and releases the thread. Later calls do nothing.
    *
@@ -95,12 +97,12 @@ export async function openThread(
     const usedBefore = totalUsage(thread?.usage.get(runId) ?? [])
     const recorder = new Recorder(settings, writer, { messages, isRecovery, replaced, usedBefore })
     return {
-      ...{ messages, hasNews, isAnswered, isCut },
+      ...{ messages, hasNews, isAnswered, isCut, newId },
       isPageBehind: isRestored || plan.isPageBehind,
       lost: recorder.lost,
       usage: recorder.usage,
-      newId,
       take: (event) => recorder.take(event),
+      keepRoom: () => recorder.keepRoom(),
       close: () => recorder.close(),
     }
   } catch (error) {
@@ -135,8 +137,7 @@ function isCopy(request: ThreadRequest, thread: KnownThread | undefined, acceptU
   const found = knownAs(thread, request, acceptUploads)
   if (found !== 'unknown') return found === 'upload'
   const message =
-    'The server does not have the conversation that this request continues. Nothing was stored. Load the conversation again, or start a new one. ' +
-    'If pages may bring their copy of a lost conversation, create the agent with `acceptUploads: true`.'
+    'The server does not have the conversation that this request continues. Nothing was stored. Load the conversation again, or start a new one.'
   throw new CountersignError('thread-unknown', message, {
     status: 404,
     ...(acceptUploads && thread === undefined && { upload: true }),

@@ -19,6 +19,11 @@ interface Found {
   readonly usedBefore: readonly TokenUsage[]
 }
 
+/** Of more calls at once, this many get room for the largest result. */
+const MOST_LARGEST = 16
+/** What a result takes besides its content, or one that only says why its call has failed. */
+const SMALL_RESULT = 32 * 1024
+
 export class Recorder {
   readonly #branch: RecordedBranch
   #ending: RunEnding | undefined
@@ -28,6 +33,9 @@ export class Recorder {
   readonly usage: TokenUsage[] = []
   /** How much of it is stored. */
   #stored = 0
+  #calls = 0
+  /** How many of these calls were stored with room for their results: what is written while they run may use it. */
+  #checked = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed: Promise<void> | undefined
 
@@ -49,10 +57,17 @@ export class Recorder {
     if (this.#closed) return undefined
     this.#ending ??= endingOf(event)
     this.#branch.dispatch(event)
+    if (event.type === 'TOOL_CALL_END') this.#calls++
     if (event.type === 'TOOL_CALL_END' || event.type === 'TOOL_CALL_RESULT')
       return this.#save().then(() => this.lost.throwIfAborted())
     this.#timer ??= setTimeout(() => void this.#save(), SAVE_EVERY)
     return undefined
+  }
+
+  keepRoom(): Promise<void> {
+    const kept = this.#saving.then(() => this.writer.append(this.#spare()))
+    this.#saving = kept.catch(() => {})
+    return kept
   }
 
   close(): Promise<void> {
@@ -82,13 +97,10 @@ export class Recorder {
       .then(() => this.#store(release))
       .catch(async (error: unknown) => {
         // The room is kept for results: data parts that take it are not stored. Then the run goes on until it has them all.
-        const fits =
-          isFull(error) &&
-          (await this.#store(release, true).then(
-            () => true,
-            () => false,
-          ))
-        if (!fits || release || this.#branch.openCalls === 0) this.#lost.abort(error)
+        // A result that comes meanwhile is still to be stored.
+        const { openCalls } = this.#branch
+        const failed = isFull(error) ? await this.#store(release, true).catch(() => error) : error
+        if (failed || release || openCalls === 0) this.#lost.abort(error)
       })
     return this.#saving
   }
@@ -96,6 +108,7 @@ export class Recorder {
   async #store(release: boolean, withoutParts = false): Promise<void> {
     if (this.lost.aborted) return
     const isUnfinished = !release || this.found.isRecovery || this.#ending === 'failed'
+    const calls = this.#calls
     const { messages, head, commit } = this.#branch.change({
       withoutParts,
       isUnfinished,
@@ -110,10 +123,18 @@ export class Recorder {
       length > this.#stored ? { runId, usage: [...this.found.usedBefore, ...this.usage] } : undefined
     if (!isChanged && usage === undefined) return this.writer.release()
     // No call runs whose result could not be stored. What has happened already is stored nevertheless.
-    const spare = release ? 0 : this.#branch.openCalls
-    await this.writer.append({ ...(isChanged && { messages, head: back ?? head, spare }), usage, release })
+    const spare = release ? {} : this.#spare(withoutParts)
+    await this.writer.append({ ...(isChanged && { messages, head: back ?? head, ...spare }), usage, release })
     this.#stored = length
+    this.#checked = calls
     commit()
+  }
+
+  #spare(isTight = false) {
+    const { openCalls: spare } = this.#branch
+    if (isTight && this.#calls === this.#checked) return { spare }
+    const largest = Math.min(spare, MOST_LARGEST) * this.settings.limits.resultSize
+    return { spare, spareBytes: largest + spare * SMALL_RESULT }
   }
 
   #renew(leaseMs: number): void {

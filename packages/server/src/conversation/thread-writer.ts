@@ -64,7 +64,7 @@ export class ThreadWriter {
       run: this.run,
       cursor: this.after,
     })
-    if (result.status === 'full') throw threadFull(result)
+    if (result.status === 'full') throw threadFull(result, change.spareBytes)
     if (result.status !== 'appended') throw await this.#lost()
     this.current = result.version
   }
@@ -121,10 +121,11 @@ export function removed(): CountersignError {
   return new CountersignError('thread-unknown', message, { status: 404 })
 }
 
-function threadFull({ limit, max }: ThreadFull): CountersignError {
+function threadFull({ limit, max }: ThreadFull, spareBytes = 0): CountersignError {
   const what = max === undefined ? 'The store of threads has no room' : `It would exceed ${limit} (${max})`
   const help = limit === 'maxThreadsPerOwner' || limit === 'store' ? 'remove a thread' : 'start a new thread'
-  const message = `${what}: ${help}, or raise the limit, an option of the store. Nothing was stored.`
+  const why = spareBytes > 0 ? ', with the largest results of its calls (limits.resultSize)' : ''
+  const message = `${what}${why}: ${help}, or raise the limit, an option of the store. Nothing was stored.`
   // 413 is for a message that is too large in any thread: a client leaves that out of its next request. This one may be taken later.
   const status = limit === 'maxMessageBytes' ? 413 : 507
   return new CountersignError('thread-full', message, { status, limit, max })

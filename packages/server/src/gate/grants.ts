@@ -315,7 +315,7 @@ export interface SessionGrants {
   /**
    * Revokes one grant, all of a thread, or all. Once it resolves, no call that has not started starts by them, not even one that the gate has
    * let through already: it needs approval again. The one exception is a use that another process took before. Resolves with the number
-   * revoked. `gone` aborts when its caller waits no longer, here and in `replay`.
+   * revoked, of suspended ones too. `gone` aborts when its caller waits no longer, here and in `replay`.
    */
   revoke(
     subject: string,
@@ -356,7 +356,9 @@ export function sessionGrants(settings: AgentSettings, outside: Outside): Sessio
     replay: (subject, request, gone) =>
       outside((leave) => reached(replayMandate(settings, subject, request, leave)), gone),
     async revoke(subject, { threadId, id } = {}, gone) {
-      const ended = (await list(subject, threadId)).filter((grant) => id === undefined || grant.id === id)
+      const all = await reached(ledger.list(subject, threadId))
+      // With what is suspended, but without what an approval cache denies.
+      const ended = all.filter((one) => (id ?? one.id) === one.id && (one.approved || one.terms))
       const removed = await reached(ledger.revoke({ owner: subject, threadId, id }))
       countChange(ledger)
       await outside(async (leave) => {

@@ -132,7 +132,7 @@ export async function driveRun(
     const generateId = thread?.newId ?? newIds(settings.generateId, (id) => ids.has(id))
     const scope = openScope({ ...settings, generateId }, { ...input, messages }, options, origin, {
       emit: recorded(counted(emit, options.hold), thread),
-      ...{ report, usage, observer, stop },
+      ...{ report, usage, observer, stop, keepRoom: thread?.keepRoom },
     })
     return runPipeline(scope, { ...input, messages }, thread)
   }
@@ -228,7 +228,7 @@ function openScope(
   input: RunInput,
   { signal, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  own: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer'>,
+  own: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer' | 'keepRoom'>,
 ): RunScope {
   const toolkit = withClientTools(settings.toolkit, input.tools ?? [], settings.warn)
   return {

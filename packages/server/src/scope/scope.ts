@@ -42,6 +42,8 @@ export interface RunScope {
   readonly usage: TokenUsage[]
   readonly observer?: RunObserver | undefined
   readonly written: WrittenParts
+  /** Of the stored conversation, if there is one (`OpenThread`). */
+  readonly keepRoom?: (() => Promise<void>) | undefined
 }
 
 /** Whether an answer, which may arrive in another run, finds this very tool. */

@@ -191,7 +191,7 @@ export function readSettings(options: AgentOptions): AgentSettings {
     runLog: failSafeRunLog(options.runLog ?? defaultRunLog(), warn),
     threads: options.threads && knownThreads(options.threads),
     answerChannel: failSafeAnswerChannel(options.answerChannel ?? defaultAnswerChannel(), warn),
-    limits: readLimits(options.limits),
+    limits: readLimits(options.limits, options.threads?.maxMessageBytes),
     timeouts: readTimeouts(options.timeouts),
     keeps: options.trustSystemMessages ? () => true : ({ role }) => role !== 'system' && role !== 'developer',
     approvals: readApprovals(options.approvals ?? {}, now, warn),

@@ -69,6 +69,7 @@ export function createThreads(backend: ThreadBackend, options: ThreadLimits = {}
       return backend.id
     },
     durable: backend.durable,
+    maxMessageBytes: limits.maxMessageBytes,
 
     async load(key, after = 0) {
       const { owner, thread } = await placeOf(key)
@@ -208,6 +209,7 @@ function rowOf(thread: string, header: ThreadHeader): HeaderRow {
     ...{ thread, stamp: randomId(''), version },
     updatedAt: version === 0 ? null : updatedAt,
     leaseUntil: run?.until ?? null,
+    spare: run?.spareBytes ?? 0,
     body: JSON.stringify(header),
   }
 }

@@ -118,8 +118,9 @@ function memoryRows({ maxThreads, maxBytes, maxBytesPerOwner }: Limits, now: () 
         put(owner, thread, undefined)
         return 'written'
       }
+      const spare = (header.spare ?? 0) - (found?.header.spare ?? 0)
       const kept = found?.items ?? new Map<string, ItemRow>()
-      const more = items.reduce((sum, { name, size }) => sum + size - (kept.get(name)?.size ?? 0), 0)
+      const more = items.reduce((sum, one) => sum + one.size - (kept.get(one.name)?.size ?? 0), spare)
       // A lease can be renewed even if the store is full.
       if ((found === undefined || more > 0) && !hasRoom(owner, found === undefined, more)) return 'full'
       for (const item of items) kept.set(item.name, item)

@@ -28,6 +28,7 @@ export interface ThreadHeader extends Omit<ThreadSummary, 'run' | 'version'> {
 
 interface HeldRun extends RunHold {
   readonly until: number
+  readonly spareBytes?: number
   readonly cursor?: string | undefined
 }
 
@@ -114,17 +115,18 @@ export function appendToThread(
   if (header.version !== change.version) return { result: { status: 'stale', version: header.version } }
   if (header.version === 0 && !mayBegin) return full('maxThreadsPerOwner', maxThreadsPerOwner)
   const messages = header.messages + growth.messages
-  const { spare = 0 } = change
+  const { spare = 0, spareBytes = 0 } = change
   const bytes = header.bytes + growth.bytes
   if (growth.largest > limits.maxMessageBytes) return full('maxMessageBytes', limits.maxMessageBytes)
   if (growth.messages + spare > 0 && messages + spare > limits.maxMessages)
     return full('maxMessages', limits.maxMessages)
-  if (growth.bytes > 0 && bytes > limits.maxThreadBytes) return full('maxThreadBytes', limits.maxThreadBytes)
+  if (growth.bytes + spareBytes > 0 && bytes + spareBytes > limits.maxThreadBytes)
+    return full('maxThreadBytes', limits.maxThreadBytes)
   const { head = header.head, title = header.title, cursor } = change
   const next: ThreadHeader = {
     ...header,
     ...{ version, head, title, messages, bytes, change: digest, places: header.places + growth.items },
-    run: header.run && { ...header.run, cursor: (run && cursor) ?? header.run.cursor },
+    run: header.run && { ...header.run, spareBytes, cursor: (run && cursor) ?? header.run.cursor },
     createdAt: header.version === 0 ? now : header.createdAt,
     // A clock that was set back must not move a thread down the list.
     updatedAt: Math.max(now, header.updatedAt),

@@ -9,6 +9,8 @@ export interface HeaderRow {
   readonly updatedAt: number | null
   /** Milliseconds since the epoch at which the lease of its run ends. `null`: no run holds it. */
   readonly leaseUntil: number | null
+  /** Bytes that its owner can't use elsewhere, in a store with a limit for them. */
+  readonly spare?: number
   /** JSON text. */
   readonly body: string
 }

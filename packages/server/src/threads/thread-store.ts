@@ -43,6 +43,8 @@ export interface ThreadChange {
   readonly messages?: readonly StoredMessage[] | undefined
   /** For how many more messages there must be room after this change, or it is refused as `full`: results of calls that may run now. Default 0. */
   readonly spare?: number | undefined
+  /** For how many more bytes there must be room as well. They count as taken until the next change, or until the thread is released. Default 0. */
+  readonly spareBytes?: number | undefined
   /** The last message of the branch that is shown, or `null` for an empty conversation. Absent: unchanged. */
   readonly head?: string | null | undefined
   readonly usage?: RunUsage | undefined
@@ -146,6 +148,8 @@ export interface ThreadStore {
   readonly id: string
   /** Whether threads survive a restart of this process. */
   readonly durable: boolean
+  /** The limit of that name: an agent keeps no result of more than half of it. Default: none. */
+  readonly maxMessageBytes?: number | undefined
   /**
    * The thread, with only the messages and usage that were added or replaced after version `after` (default 0: all of them).
    * `undefined`: this owner has no such thread. A thread that a run holds but nobody has appended to does not exist yet.

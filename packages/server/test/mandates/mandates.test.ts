@@ -658,6 +658,19 @@ test('a mandate stays as it was chosen when the tool offers others, or none', as
   }
 })
 
+test('W19 to revoke all of a conversation ends its suspended mandates too, counts them, and records them in the audit trail', async () => {
+  const ledger = memoryLedger()
+  const before = openChat({ ledger, tool: { version: '1' } })
+  await before.reply(await before.propose([bill(50)]), choose('acme'))
+  const after = openChat({ ledger, tool: { version: '2' } })
+  await after.reply(await after.propose([bill(50)]), choose('acme'))
+  const listed = await after.list()
+  expect(listed).toHaveLength(1)
+  expect(await after.agent.grants.revoke('ann', { threadId: listed[0]?.threadId ?? '' })).toBe(2)
+  expect(after.audited.filter(({ event }) => event === 'revoked')).toHaveLength(2)
+  expect(await before.list()).toEqual([])
+})
+
 test('W19 a mandate that was offered for another version of the tool is not given: the call can be approved alone', async () => {
   const ledger = memoryLedger()
   const before = openChat({ ledger, tool: { version: '1' } })

@@ -89,9 +89,12 @@ for (const [how, change] of [
     const end = await client.sendMessage('Thanks.')
     expect([end.status, client.getSnapshot().status]).toEqual(['failed', 'error'])
     expect(client.getSnapshot().error).toMatchObject({
-      message: expect.stringMatching(/does not have the conversation.*new one.*acceptUploads/s),
+      message: expect.stringMatching(/does not have the conversation.*new one/s),
       data: { status: 404, body: expect.stringContaining('thread-unknown') },
     })
+    expect(client.getSnapshot().error?.message, 'a page shows it to its user').not.toMatch(
+      /createAgent|acceptUploads/,
+    )
     expect([server.ran.length, server.seen.length]).toEqual([1, asked])
     expect(await server.stored()).toBeUndefined()
   })

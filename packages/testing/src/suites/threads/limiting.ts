@@ -42,6 +42,20 @@ export function limiting(spec: ThreadSpec, expect: Expect): void {
   )
 
   spec(
+    'a change is refused if there is no room for its bytes and the spare ones, which later changes may take',
+    async ({ store }) => {
+      const change = { version: 0, messages: [text('m1', null, 'x'.repeat(300))] }
+      expect(await store.append(key, { ...change, spareBytes: 700 })).toEqual(full('maxThreadBytes', 1000))
+      expect(await store.load(key)).toEqual(undefined)
+      expect((await store.append(key, { ...change, spareBytes: 600 })).status).toEqual('appended')
+      expect(await store.append(key, { version: 1, spareBytes: 700 })).toEqual(full('maxThreadBytes', 1000))
+      const result = { version: 1, messages: [text('m2', null, 'x'.repeat(500))] }
+      expect((await store.append(key, result)).status).toEqual('appended')
+    },
+    { maxThreadBytes: 1000 },
+  )
+
+  spec(
     'a message of more than maxMessageBytes is refused, counted in bytes of UTF-8',
     async ({ store }) => {
       const append = async (content: string) =>
