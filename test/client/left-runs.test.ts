@@ -446,11 +446,12 @@ test.each(retries)(
     server.network.isUp = false
     await before.client.addToolApprovalResponse({ id: asked?.approval.id ?? '', approved: true })
     server.network.isUp = true
-    const { client } = await reload(before, server)
+    const { client, errors } = await reload(before, server)
+    const seen = errors.length
     void client.retry()
     await server.go()
     await vi.waitFor(() => expect(saidBy(client)).toBe('done.'))
-    expect([server.ran, server.asked()]).toEqual([['slow'], 2])
+    expect([server.ran, server.asked(), errors.slice(seen)]).toEqual([['slow'], 2, []])
   },
 )
 

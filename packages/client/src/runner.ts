@@ -255,8 +255,10 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     })
     // If the run was voided, the command that did so decides what comes next.
     if (end.type !== 'aborted') {
-      if (end.type === 'failed') session.failed(end.error)
-      else session.callBack(() => session.options.onFinish?.(unsafeCast(info)))
+      if (end.type === 'failed') {
+        // A server that does not know the run is asked anew, by `retry()`.
+        if (over.kind !== 'rejoin' || end.error.code !== 'empty-response') session.failed(end.error)
+      } else session.callBack(() => session.options.onFinish?.(unsafeCast(info)))
       tools.run(jobs)
       // A listener or callback may have acted meanwhile.
       if (before === generation && !run && !paused) {
