@@ -99,8 +99,14 @@ function network(handle: (request: Request) => Promise<Response>, cuts: readonly
   return { fetch, wasCut: () => cuts.some(([first]) => count > first) }
 }
 
-/** Says two things at once, approves what is asked and clicks on _Retry_ until both are answered. */
-async function converse(kind: Kind, reloads: boolean, ...cuts: Cut[]) {
+/** `reloads`: before each _Retry_. `isLate`: the second message is said while the page loads again, or at the end. */
+interface How {
+  readonly reloads: boolean
+  readonly isLate?: boolean
+}
+
+/** Says two things, approves what is asked and clicks on _Retry_ until both are answered. */
+async function converse(kind: Kind, { reloads, isLate = false }: How, ...cuts: Cut[]) {
   const { handle, ran } = serve(kind)
   const { fetch, wasCut } = network(handle, cuts)
   const local = memoryPersistence()
@@ -125,8 +131,13 @@ async function converse(kind: Kind, reloads: boolean, ...cuts: Cut[]) {
     return { client, leave }
   }
   let page = open()
+  let isSaid = !isLate
+  const saySecond = () => {
+    if (!isSaid) void page.client.sendMessage('second')
+    isSaid = true
+  }
   void page.client.sendMessage('first')
-  void page.client.sendMessage('second')
+  if (!isLate) void page.client.sendMessage('second')
   for (let look = 0; look < 2000; look++) {
     const { client } = page
     const { status, error, pendingApprovals, queue } = client.getSnapshot()
@@ -134,11 +145,13 @@ async function converse(kind: Kind, reloads: boolean, ...cuts: Cut[]) {
     if (error && reloads) {
       page.leave()
       page = open()
+      saySecond()
       await page.client.restore()
       await page.client.retry()
     } else if (error) await client.retry()
     else if (asked && status === 'awaiting-approval' && asked.approval.approved === undefined)
       await client.addToolApprovalResponse({ id: asked.approval.id, approved: true })
+    else if (status === 'ready' && queue.length === 0 && saidBy(client).endsWith('done.')) saySecond()
     else if (status === 'ready' && queue.length === 0 && saidBy(client).endsWith('more.')) break
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
@@ -160,7 +173,7 @@ test.each(plans)(
   async (kind, reloads, length) => {
     let cutAt = 0
     for (; ; cutAt++) {
-      const { wasCut, ...found } = await converse(kind, reloads, [cutAt, length])
+      const { wasCut, ...found } = await converse(kind, { reloads }, [cutAt, length])
       expect([cutAt, found]).toEqual([cutAt, whole])
       if (!wasCut) break
     }
@@ -174,9 +187,10 @@ test.each(kinds)(
     const [seed, numRuns] = [Number(process.env['SEED'] ?? 20_261_128), full ? 400 : 20]
     console.info(`cuts at random: seed ${seed}, ${numRuns} conversations`)
     const cut = fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 4 }))
+    const how = fc.record({ reloads: fc.boolean(), isLate: fc.boolean() })
     const cuts = fc.array(cut, { minLength: 2, maxLength: 5 })
-    const property = fc.asyncProperty(cuts, fc.boolean(), async (cuts, reloads) => {
-      const { wasCut, ...found } = await converse(kind, reloads, ...cuts)
+    const property = fc.asyncProperty(cuts, how, async (cuts, how) => {
+      const { wasCut, ...found } = await converse(kind, how, ...cuts)
       expect(found).toEqual(whole)
     })
     await fc.assert(property, { seed, numRuns })

@@ -50,17 +50,18 @@ export class EarlyMessages {
     return true
   }
 
-  /** Sends a message, now that the conversation is loaded. If it could not be, the message stays in the queue until it is. */
-  send({ id }: QueuedMessage, isLoaded: boolean, send: () => unknown): unknown {
+  /** Sends a message, now that the conversation is loaded. If it could not be, or something is to be done first, the message stays in the queue. */
+  send(item: QueuedMessage, mayGo: boolean, send: () => unknown): unknown {
+    const { id } = item
+    const { dispatch, state } = this.#session
     const queued: SendResult = { status: 'queued', id }
-    if (!isLoaded) this.#waiting.delete(id)
     if (!this.#leave(id)) return queued
     // Those that were said later stand in the queue already.
-    const later = this.#session.state.queue.filter((other) => this.#waiting.has(other.id))
-    for (const other of later) this.#session.dispatch({ type: 'unqueue', id: other.id })
-    const sent = send()
-    for (const item of later) this.#session.dispatch({ type: 'queue', item })
-    return sent
+    const later = state.queue.filter((other) => this.#waiting.has(other.id))
+    for (const other of later) dispatch({ type: 'unqueue', id: other.id })
+    const sent = mayGo ? send() : dispatch({ type: 'queue', item })
+    for (const other of later) dispatch({ type: 'queue', item: other })
+    return mayGo ? sent : queued
   }
 
   #leave(id: string): boolean {

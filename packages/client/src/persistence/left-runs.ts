@@ -1,4 +1,10 @@
-import { omitUndefined, type QueuedMessage, readRecord, type ThreadRecord } from '@countersign/core'
+import {
+  clientCalls,
+  omitUndefined,
+  type QueuedMessage,
+  readRecord,
+  type ThreadRecord,
+} from '@countersign/core'
 import type { SendResult } from '../results.js'
 import { worksElsewhere } from './failures.js'
 import { OwnRuns } from './own-runs.js'
@@ -97,10 +103,14 @@ export class LeftRuns {
     return run.phase === 'idle' && Boolean(run.brokenOff)
   }
 
-  /** A message from before the page could show that its run broke off waits for `retry()`, like one that is sent during a run. */
+  /**
+   * A message from before the page could show that its run broke off, or that a client tool is to run, waits for `retry()`, like one that is
+   * sent during a run.
+   */
   hold(name: string, value: unknown): SendResult | undefined {
     const item = value as QueuedMessage
-    if (name !== 'send' || item.replaces !== undefined || !this.#isBroken) return undefined
+    const waits = this.#isBroken || clientCalls(this.#session.state).length > 0
+    if (name !== 'send' || item.replaces !== undefined || !waits) return undefined
     this.#session.dispatch({ type: 'queue', item })
     return { status: 'queued', id: item.id }
   }

@@ -172,7 +172,8 @@ export function openServerThread(
       return thread.perform(name, value, async () => {
         // A message cancels the requests that its user can see. Those of a conversation that was not shown yet are still to be answered.
         if (server.isLacking() || server.isLeft() || (await unsent.hasChanged())) await thread.reload()
-        return early.send(item, !server.isLacking(), here)
+        // Nor does it close the calls that wait for a client tool.
+        return early.send(item, !server.isLacking() && clientCalls(state).length === 0, here)
       })
     },
 
