@@ -301,7 +301,7 @@ test('a short name that shares only half of its letters with an option is not ta
   expect(() => createAgent({ model: scriptedModel([]), tools: [], ...options })).toThrow(
     'there is no option nope. There are',
   )
-  expect(() => memoryThreads(options)).toThrow('there is no option nope. There are')
+  expect(() => memoryThreads({ maxMessages: 10, ...options })).toThrow('there is no option nope. There are')
 })
 
 test('createAgent takes a tool with every option as it may be', () => {
