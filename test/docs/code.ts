@@ -64,11 +64,13 @@ const jsx = { react: {}, vue: {}, svelte: {}, solid: { jsx: 'preserve', jsxImpor
 
 function writeConfig(folder: string, framework: Framework): void {
   const compilerOptions = {
-    // a package of the React example
     paths: {
+      // a package of the React example
       '@vitejs/plugin-react': [
         join(root, 'examples/react/node_modules/@vitejs/plugin-react/dist/index.d.ts'),
       ],
+      // where the shadcn command copies the components to
+      '@/components/*': [join(root, 'packages/registry/react/*')],
     },
     types: ['node', 'vite/client'],
     jsx: 'react-jsx',

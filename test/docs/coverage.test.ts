@@ -85,7 +85,7 @@ test('S3.121 the guide tells developers how to add an approval, of policies and 
   const prose = proseOf('docs/approvals.md')
   for (const word of ['needsApproval', 'policy', 'heuristicApproval', '## Troubleshooting'])
     expect(prose, word).toContain(word)
-  const [, seen = ''] = proseOf('docs/errors.md').split('## What you see')
+  const [, seen = ''] = proseOf('docs/errors.md').split('## Nothing happens')
   for (const symptom of ['a card never appears', 'stays `waiting`', '`approval-conflict`', 'client tool'])
     expect(seen, symptom).toContain(symptom)
 })

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { packages } from '../../scripts/packages.mjs'
-import { allPages, blocksOf, proseOf, readPage } from './markdown.js'
+import { allPages, anchorOf, blocksOf, proseOf, readPage } from './markdown.js'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -25,18 +25,10 @@ function linksOf(page: string): readonly Link[] {
   return targets.map(([, markdown, html]) => ({ page, target: markdown ?? html ?? '' }))
 }
 
-/** The anchors of a page's headings, as both GitHub and the site make them. */
+/** The anchors of a page's headings. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const headings = [...proseOf(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading)
   return new Set(headings.map(anchorOf))
-}
-
-function anchorOf(heading: string): string {
-  const text = heading.replace(/[`*_]/g, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-  return text
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} -]/gu, '')
-    .replaceAll(' ', '-')
 }
 
 function isLocal({ target }: Link): boolean {

@@ -78,3 +78,12 @@ export function proseOf(page: string): string {
     .replace(/<!--[\s\S]*?-->/g, '')
     .replace(/^```[\s\S]*?^```$/gm, '')
 }
+
+/** The anchor of a heading, as both GitHub and the site make it. */
+export function anchorOf(heading: string): string {
+  const text = heading.replace(/[`*_]/g, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+  return text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} -]/gu, '')
+    .replaceAll(' ', '-')
+}

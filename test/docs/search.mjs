@@ -7,7 +7,7 @@ const MiniSearch = fromSite('minisearch')
 
 const file = new URL('search-tasks.json', import.meta.url)
 
-/** What a newcomer types, and the pages of which one has to be among the first three results. */
+/** What a newcomer types, and the pages of which one has to be among the first three results; `page#section` is only that section. */
 export const tasks = JSON.parse(readFileSync(file, 'utf8'))
 
 /** What the site indexes and stores of each section of a page. */
@@ -25,16 +25,17 @@ export function loadIndex(json, { options }) {
   return MiniSearch.loadJSON(json, { ...fields, ...options })
 }
 
-/** The pages of the first three results, as they are listed. */
+/** The sections of the first three results, as they are listed. */
 export function firstThree(index, words, { searchOptions }) {
   const results = index.search(words, searchOptions).slice(0, 3)
-  return results.map(({ id }) => id.slice(1).replace(/#.*/, ''))
+  return results.map(({ id }) => id.slice(1))
 }
 
 /** A line for each of these tasks whose page is not among the first three results. */
 export function missedTasks(of, index, search) {
   return of.flatMap(({ words, pages }) => {
     const found = firstThree(index, words, search)
-    return found.some((page) => pages.includes(page)) ? [] : [`"${words}" finds ${found.join(', ')}`]
+    const fits = (one) => pages.includes(one) || pages.includes(one.replace(/#.*/, ''))
+    return found.some(fits) ? [] : [`"${words}" finds ${found.join(', ')}`]
   })
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { search } from '../../docs/.vitepress/search.mjs'
-import { allPages, readPage } from './markdown.js'
+import { allPages, anchorOf, readPage } from './markdown.js'
 import { indexOf, missedTasks, tasks } from './search.mjs'
 
 /** The sections of a guide, as the site indexes them: each heading with those above it, and the text below, without what pictures show. */
@@ -14,7 +14,7 @@ function sectionsOf(page: string) {
     const [, marks = '', title = ''] = /^(#+) (.*)/.exec(section) ?? []
     if (marks === '') return []
     above.splice(marks.length - 1, Number.POSITIVE_INFINITY, title)
-    const anchor = marks.length === 1 ? '' : `#${title}`
+    const anchor = marks.length === 1 ? '' : `#${anchorOf(title)}`
     return [
       { id: id + anchor, title, titles: above.slice(0, -1), text: section.slice(section.indexOf('\n')) },
     ]

@@ -142,4 +142,5 @@ function changed<Options extends object>(before: Options, now: Options): Partial
   return changes
 }
 
-const noConnection = 'This chat has no connection: give `connection` or `client`, or put a provider above it.'
+const noConnection =
+  'This chat has no connection: give `connection` or `client` (not a ref), or put a provider above it.'

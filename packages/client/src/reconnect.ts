@@ -5,7 +5,7 @@ import { checkKinds, invalidOption, type Kinds } from './kinds.js'
 
 /** Options of {@link reconnecting}. */
 export interface ReconnectOptions {
-  /** How often to try in a row before the run fails. Default 8: about a minute, or up to four while the browser is offline. */
+  /** How often to try in a row before the run fails. Default 8: 30 to 60 seconds, or up to four minutes while the browser is offline. */
   attempts?: number | undefined
   /**
    * Milliseconds before the first try. Each further one waits twice as long, at most 15 s; a random part of up to a half is taken off,

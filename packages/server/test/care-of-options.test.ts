@@ -6,6 +6,7 @@ import {
   answerQueue,
   createAgent,
   handleChat,
+  memoryThreads,
   scriptedModel,
 } from '@countersign/server'
 import {
@@ -293,6 +294,14 @@ test('an option that does not exist is answered with the one that was probably m
   expect(saidOf('confirmation')).toBeUndefined()
   const options = { model: scriptedModel([]), tool: [] }
   expect(() => createAgent(options)).toThrow('there is no option tool. Did you mean tools?')
+})
+
+test('a short name that shares only half of its letters with an option is not taken for it', () => {
+  const options = { nope: 1 }
+  expect(() => createAgent({ model: scriptedModel([]), tools: [], ...options })).toThrow(
+    'there is no option nope. There are',
+  )
+  expect(() => memoryThreads({ maxMessages: 10, ...options })).toThrow('there is no option nope. There are')
 })
 
 test('createAgent takes a tool with every option as it may be', () => {

@@ -11,7 +11,7 @@ import {
   textEnd,
   textStart,
 } from '@countersign/testing'
-import { useChat, useChatClient } from '@countersign/vue'
+import { provideChat, useChat, useChatClient } from '@countersign/vue'
 import { expect, test, vi } from 'vitest'
 import {
   computed,
@@ -321,6 +321,21 @@ test('without a provider, a client or a connection the error names the way out',
     expect(isCountersignError(caught) && caught.code).toBe('invalid-option')
     expect(String(caught)).toMatch(/connection.*client.*provider/)
   }
+})
+
+test('a ref given as the client, as provideChat returns one, is an error that names the ref', () => {
+  withSetup(() => {
+    const client = provideChat({ connection: scriptedConnection([]) })
+    const refusal = expect.objectContaining({
+      code: 'invalid-option',
+      message: expect.stringContaining('`client` (not a ref)'),
+    })
+    // @ts-expect-error this is for callers without types
+    expect(() => useChat({ client })).toThrow(refusal)
+    // @ts-expect-error
+    expect(() => provideChat({ client })).toThrow(refusal)
+    return true
+  })
 })
 
 test('a computed and an effect over the refs follow the chat', async () => {

@@ -1,6 +1,8 @@
-/** ` Did you mean needsApproval?`, if a name is at most two edits away from the one that was given; otherwise nothing. */
+/** ` Did you mean needsApproval?`, if a name is at most two edits away from the one that was given, or one if that is short; otherwise nothing. */
 export function didYouMean(given: string, names: readonly string[]): string {
-  const near = names.find((name) => name.toLowerCase() === given.toLowerCase() || isNear(given, name, 2))
+  // Two edits would make almost any short name of almost any other.
+  const edits = Math.min(2, Math.floor(given.length / 3))
+  const near = names.find((name) => name.toLowerCase() === given.toLowerCase() || isNear(given, name, edits))
   return near === undefined ? '' : ` Did you mean ${near}?`
 }
 
