@@ -1,20 +1,26 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2 } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import { createAgent, memoryLedger, memoryThreads, scriptedModel } from '@countersign/server'
 import { toNodeHandler } from '@countersign/server/node'
 import { expect, onTestFinished, test } from 'vitest'
 import { input, say, user } from './support.js'
 
-/** A server with one stored conversation of so many characters. */
-async function serve(length: number) {
+/** A handler for one stored conversation of so many characters. */
+async function handlerOf(length: number) {
   const threads = memoryThreads()
   const agent = createAgent({
     ...{ model: scriptedModel(() => say('Well.')), threads, warn: () => {} },
     ...{ approvals: { ledger: memoryLedger() } },
   })
   await agent.generate(input([user('x'.repeat(length))]), { context: { subject: 'ada' } })
-  const server = createServer(toNodeHandler(agent, { context: () => ({ subject: 'ada' }) }))
+  return toNodeHandler(agent, { context: () => ({ subject: 'ada' }) })
+}
+
+/** A server with one stored conversation of so many characters. */
+async function serve(length: number) {
+  const server = createServer(await handlerOf(length))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {
     server.closeAllConnections()
@@ -47,4 +53,35 @@ test('a few requests that come at once on one connection are all answered', asyn
 test('a connection that sends many requests without reading is closed', async () => {
   const ask = await serve(100)
   expect((await ask(900)).length).toBeLessThan(17)
+})
+
+/** Opens as many streams on one connection of HTTP/2; resolves to how many were refused, once all have been answered or refused. */
+async function askOverHttp2(count: number, initialWindowSize: number): Promise<number> {
+  const handler = await handlerOf(100)
+  // what a handler reads of a request and writes to a response is the same in both
+  const server = createHttp2((...both) => void Reflect.apply(handler, undefined, both))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = connectHttp2(`http://127.0.0.1:${port}`, { settings: { initialWindowSize } })
+  onTestFinished(() => {
+    client.destroy()
+    server.close()
+  })
+  await once(client, 'remoteSettings')
+  const ends = Array.from({ length: count }, () => {
+    const stream = client.request({ ':path': '/?threadId=thread' })
+    return new Promise<'answered' | 'refused'>((resolve) => {
+      stream.on('response', () => resolve('answered'))
+      stream.on('error', () => resolve('refused'))
+    })
+  })
+  return (await Promise.all(ends)).filter((end) => end === 'refused').length
+}
+
+test('requests that come at once on one connection of HTTP/2 are all answered', async () => {
+  expect(await askOverHttp2(100, 65_535)).toBe(0)
+})
+
+test('of the requests of a connection of HTTP/2 that reads nothing, those beyond 100 are refused', async () => {
+  expect(await askOverHttp2(900, 0)).toBe(800)
 })

@@ -473,13 +473,16 @@ class StalledResponse extends ServerResponse {
   }
 }
 
-test('a reader of node:http that does not take the end of a reply is disconnected after stallTime', async () => {
+test.each([
+  ['the end of a stream', 'POST'],
+  ['a short reply', 'PUT'],
+])('a reader of node:http that does not take %s is disconnected after stallTime', async (_, method) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const { agent } = testAgent([say('Well.')], { limits: { stallTime: 2000 } })
     const headers = { 'content-type': 'application/json' }
     const request = Object.assign(new IncomingMessage(new Socket()), {
-      ...{ method: 'POST', url: '/', headers },
+      ...{ method, url: '/', headers },
       body: input([user('go')]),
     })
     const response = new StalledResponse(request)
