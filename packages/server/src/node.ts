@@ -283,6 +283,9 @@ async function taken(
 }
 
 async function wholeTaken(response: ServerResponse, gone: AbortSignal, { stallTime }: FullLimits) {
+  const { socket, req } = response
+  // Its turn comes after another response of its connection, which has the same limit.
+  if (socket === null && isRecord(req.socket)) await once(response, 'socket', { signal: gone })
   if (!response.writableFinished) await taken('finish', response, gone, stallTime)
 }
 

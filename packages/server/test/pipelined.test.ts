@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2 } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
-import { createAgent, memoryLedger, memoryThreads, scriptedModel } from '@countersign/server'
+import { createAgent, type Model, memoryLedger, memoryThreads, scriptedModel } from '@countersign/server'
 import { toNodeHandler } from '@countersign/server/node'
 import { expect, onTestFinished, test } from 'vitest'
 import { input, say, user } from './support.js'
@@ -18,15 +18,19 @@ async function handlerOf(length: number) {
   return toNodeHandler(agent, { context: () => ({ subject: 'ada' }) })
 }
 
-/** A server with one stored conversation of so many characters. */
-async function serve(length: number) {
-  const server = createServer(await handlerOf(length))
+async function listen(handler: RequestListener): Promise<number> {
+  const server = createServer(handler)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()
   })
-  const { port } = server.address() as AddressInfo
+  return (server.address() as AddressInfo).port
+}
+
+/** A server with one stored conversation of so many characters. */
+async function serve(length: number) {
+  const port = await listen(await handlerOf(length))
   /** Sends as many requests at once; resolves to the statuses of what comes back before the connection is closed, or is complete. */
   return async function ask(count: number): Promise<string[]> {
     const socket = connect(port, '127.0.0.1')
@@ -53,6 +57,33 @@ test('a few requests that come at once on one connection are all answered', asyn
 test('a connection that sends many requests without reading is closed', async () => {
   const ask = await serve(100)
   expect((await ask(900)).length).toBeLessThan(17)
+})
+
+test('a short reply waits for the response before it, however long that takes', async () => {
+  const model: Model = {
+    id: 'test/slow',
+    async *stream() {
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      yield* say('Well.')
+    },
+  }
+  const agent = createAgent({
+    ...{ model, threads: memoryThreads(), warn: () => {}, limits: { stallTime: 50 } },
+    ...{ approvals: { ledger: memoryLedger() } },
+  })
+  const port = await listen(toNodeHandler(agent, { context: () => ({ subject: 'ada' }) }))
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  const body = JSON.stringify(input([user('go')]))
+  const type = `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
+  socket.write(`POST / HTTP/1.1\r\nhost: l\r\n${type}\r\n${body}PUT / HTTP/1.1\r\nhost: l\r\n\r\n`)
+  let text = ''
+  socket.on('data', (chunk) => {
+    text += chunk
+  })
+  socket.on('error', () => {})
+  await once(socket, 'close')
+  expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 405'])
 })
 
 /** Opens as many streams on one connection of HTTP/2; resolves to how many were refused, once all have been answered or refused. */

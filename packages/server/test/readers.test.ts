@@ -459,6 +459,8 @@ test('a reader of node:http whose connection is slow gets a frame that takes lon
 class StalledResponse extends ServerResponse {
   isCut = false
 
+  override flushHeaders() {}
+
   override write() {
     return true
   }
@@ -486,6 +488,7 @@ test.each([
       body: input([user('go')]),
     })
     const response = new StalledResponse(request)
+    response.assignSocket(request.socket)
     const handled = toNodeHandler(agent)(request, response)
     for (let second = 0; second < 5 && !response.isCut; second++) {
       await turn()
