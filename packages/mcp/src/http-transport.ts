@@ -2,6 +2,7 @@ import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { ErrorCode, type JSONRPCMessage, type RequestId } from '@modelcontextprotocol/sdk/types.js'
+import { checkPositive } from './check-positive.js'
 
 /** A server with the streamable HTTP transport. */
 export interface HttpSource {
@@ -10,6 +11,8 @@ export interface HttpSource {
   /** The SDK's OAuth provider. */
   readonly authProvider?: OAuthClientProvider | undefined
   readonly fetch?: FetchLike | undefined
+  /** Of one response, or of one event of a stream: no more is read, and the request fails. Default 16 MiB. */
+  readonly maxResponseBytes?: number | undefined
 }
 
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
@@ -27,9 +30,11 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #resumable = new Map<string, RequestId>()
   readonly #failedResumes = new Map<RequestId, number>()
 
-  constructor({ url, headers, authProvider, fetch = globalThis.fetch }: HttpSource) {
+  /** @throws CountersignError `invalid-option` */
+  constructor({ url, headers, authProvider, fetch = globalThis.fetch, maxResponseBytes: most }: HttpSource) {
+    checkPositive({ maxResponseBytes: most }, 'bytes')
     super(new URL(url), {
-      fetch: (to, init) => this.#watch(fetch, to, init),
+      fetch: (to, init) => this.#watch(fetch, most ?? 2 ** 24, to, init),
       ...(headers && { requestInit: { headers: { ...headers } } }),
       ...(authProvider && { authProvider }),
       reconnectionOptions: {
@@ -74,18 +79,17 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     for (const [token, request] of this.#resumable) if (request === id) this.#resumable.delete(token)
   }
 
-  async #watch(fetch: FetchLike, url: string | URL, init: RequestInit = {}): Promise<Response> {
+  async #watch(fetch: FetchLike, most: number, url: string | URL, init: RequestInit = {}): Promise<Response> {
     const token = new Headers(init.headers).get('last-event-id')
     const resumed = token === null ? undefined : this.#resumable.get(token)
-    if (resumed !== undefined) return this.#watchResume(resumed, () => fetch(url, init))
-    const response = await fetch(url, init)
-    const id = typeof init.body === 'string' ? requestId(JSON.parse(init.body)) : undefined
-    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
-    if (id === undefined || !isStream || response.body === null) return response
-    return new Response(
-      watched(response.body, () => this.#ended(id)),
-      response,
-    )
+    const send = async () => fetch(url, init)
+    const response = await (resumed === undefined ? send() : this.#watchResume(resumed, send))
+    const id = resumed ?? (typeof init.body === 'string' ? requestId(JSON.parse(init.body)) : undefined)
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+    if (response.body === null) return response
+    const checked = limited(most, isStream, (why) => this.#lose(id, why, ErrorCode.InternalError))
+    const ended = () => isStream && id !== undefined && this.#ended(id)
+    return new Response(watched(response.body, checked, ended), response)
   }
 
   async #watchResume(id: RequestId, fetch: () => Promise<Response>): Promise<Response> {
@@ -113,11 +117,10 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     }, 0)
   }
 
-  /** Responds in place of the server, with the error of a closed connection. */
-  #lose(id: RequestId): void {
-    if (!this.#waiting.has(id)) return
-    const error = { code: ErrorCode.ConnectionClosed, message: 'The stream ended without an answer.' }
-    this.onmessage?.({ jsonrpc: '2.0', id, error })
+  /** Responds in place of the server, with an error. */
+  #lose(id?: RequestId, message = 'The stream ended without an answer.', code = ErrorCode.ConnectionClosed) {
+    if (id === undefined || !this.#waiting.has(id)) return
+    this.onmessage?.({ jsonrpc: '2.0', id, error: { code, message } })
   }
 }
 
@@ -125,17 +128,33 @@ function requestId(message: JSONRPCMessage): RequestId | undefined {
   return 'id' in message && 'method' in message ? message.id : undefined
 }
 
-/** The same bytes; calls `ended` once all have been read, or the stream broke. */
-function watched(body: ReadableStream<Uint8Array>, ended: () => void): ReadableStream<Uint8Array> {
+/** Throws at the piece that is too much: of a stream, since the last empty line, which ends an event. */
+function limited(most: number, isStream: boolean, tooLarge: (why: string) => void) {
+  let size = 0
+  let last = ''
+  return (piece: Uint8Array) => {
+    const text = isStream ? last + Buffer.from(piece).toString('latin1') : ''
+    last = text.slice(-1)
+    size = /\n[\n\r]|\r\r/.test(text) ? 0 : size + piece.length
+    if (size <= most) return piece
+    const why = `its response has more than ${most} bytes`
+    tooLarge(why)
+    throw new Error(why)
+  }
+}
+
+/** The same bytes, until `checked` throws; calls `ended` once all have been read, or the stream broke. */
+function watched(body: ReadableStream<Uint8Array>, checked: ReturnType<typeof limited>, ended: () => void) {
   const reader = body.getReader()
-  return new ReadableStream({
+  return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
         const { done, value } = await reader.read()
-        if (!done) return controller.enqueue(value)
+        if (!done) return controller.enqueue(checked(value))
         controller.close()
       } catch (error) {
         controller.error(error)
+        reader.cancel().catch(() => {})
       }
       ended()
     },

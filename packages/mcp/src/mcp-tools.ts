@@ -1,8 +1,8 @@
-import { CountersignError } from '@countersign/core'
 import { createBounded } from './bounded.js'
 import { callTool } from './call.js'
 import { startClock } from './call-clock.js'
 import { createCatalogue } from './catalogue.js'
+import { checkPositive } from './check-positive.js'
 import { type Connection, type ConnectionOptions, givenConnection, ownConnection } from './connection.js'
 import { answerElicitation, type Elicit } from './elicitation.js'
 import { toolChanged } from './failure.js'
@@ -97,7 +97,7 @@ export async function mcpTools(source: McpSource, options: McpToolsOptions): Pro
   const calls = createOpenCalls()
   const bounded = createBounded()
   checkServerName(server)
-  checkTimes({ timeout, maxTimeout, connectTimeout })
+  checkPositive({ timeout, maxTimeout, connectTimeout }, 'milliseconds')
 
   const catalogue = createCatalogue(
     { ...options, bounded, connectTimeout, warn },
@@ -141,15 +141,5 @@ export async function mcpTools(source: McpSource, options: McpToolsOptions): Pro
     },
     dispose: connection.close,
     [Symbol.asyncDispose]: connection.close,
-  }
-}
-
-function checkTimes(times: Readonly<Record<string, number | undefined>>): void {
-  for (const [option, value] of Object.entries(times)) {
-    if (value === undefined || (Number.isFinite(value) && value > 0)) continue
-    throw new CountersignError('invalid-option', `${option} must be a positive number of milliseconds.`, {
-      option,
-      value,
-    })
   }
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
 import { isRecord, type ServerFrame } from '@countersign/core'
 import { checkOptions } from './encoding/check-options.js'
 import { onAbort } from './encoding/signals.js'
@@ -142,25 +143,39 @@ function handler<Req extends NodeRequest>(
     // The unread rest of a body would be taken for the next request, so the connection is closed after the response.
     const end = status < 400 ? {} : { connection: 'close' }
     response.writeHead(status, { ...served.headers, ...end }).end(body ?? undefined)
+    await wholeTaken(response, gone.signal, agent.limits).catch(disconnect(response, gone.signal))
   }
 }
 
 /** Requests that may wait for their responses on one connection of HTTP/1. Browsers send one at a time. */
 const MAX_PIPELINED = 16
-const pipelined = new WeakMap<object, number>()
+/** The same on one of HTTP/2, unless the application's server says more: all tabs of a browser share it, and a proxy's users. */
+const MAX_STREAMS = 100
+const UNLIMITED_STREAMS = 2 ** 32 - 1
+const REFUSED_STREAM = 7
+const waitingOn = new WeakMap<object, number>()
 
 /**
- * Counts the request of a connection, and closes one that sends too many without reading. Node reads requests until what waits to be sent is
- * large, and by then it may have read any number of them.
+ * Counts the request of a connection, and closes one that sends too many without reading, or refuses a stream of HTTP/2. Node reads requests
+ * until what waits to be sent is large, and by then it may have read any number of them.
  */
-function mayAsk({ socket, httpVersionMajor }: IncomingMessage, response: ServerResponse): boolean {
-  // Without a socket where a test injects requests.
-  if (httpVersionMajor !== 1 || !isRecord(socket)) return true
-  const waiting = (pipelined.get(socket) ?? 0) + 1
-  pipelined.set(socket, waiting)
-  response.on('close', () => pipelined.set(socket, (pipelined.get(socket) ?? 1) - 1))
-  if (waiting > MAX_PIPELINED) socket.destroy()
-  return waiting <= MAX_PIPELINED
+function mayAsk(
+  { socket, stream }: IncomingMessage & { readonly stream?: ServerHttp2Stream },
+  response: ServerResponse,
+): boolean {
+  const session = stream?.session
+  const connection: unknown = session ?? socket
+  // None where a test injects requests.
+  if (!isRecord(connection)) return true
+  const waiting = (waitingOn.get(connection) ?? 0) + 1
+  waitingOn.set(connection, waiting)
+  response.on('close', () => waitingOn.set(connection, (waitingOn.get(connection) ?? 1) - 1))
+  const { maxConcurrentStreams = UNLIMITED_STREAMS } = session?.localSettings ?? {}
+  const streams = maxConcurrentStreams < UNLIMITED_STREAMS ? maxConcurrentStreams : MAX_STREAMS
+  if (waiting <= (session ? streams : MAX_PIPELINED)) return true
+  if (session) stream.close(REFUSED_STREAM)
+  else socket.destroy()
+  return false
 }
 
 const closings = new WeakMap<object, AbortSignal>()
@@ -267,12 +282,23 @@ async function taken(
   }
 }
 
+async function wholeTaken(response: ServerResponse, gone: AbortSignal, { stallTime }: FullLimits) {
+  const { socket, req } = response
+  // Its turn comes after another response of its connection, which has the same limit.
+  if (socket === null && isRecord(req.socket)) await once(response, 'socket', { signal: gone })
+  if (!response.writableFinished) await taken('finish', response, gone, stallTime)
+}
+
+const disconnect = (response: ServerResponse, gone: AbortSignal) => (error: unknown) => {
+  if (!gone.aborted) response.destroy(error instanceof Error ? error : undefined)
+}
+
 /** Disconnects a reader that reads nothing for too long: it can rejoin the run. */
 async function pipe(
   frames: SseFrames,
   response: ServerResponse,
   gone: AbortSignal,
-  { stallTime }: FullLimits,
+  limits: FullLimits,
 ): Promise<void> {
   response.writeHead(200, frames.headers ?? SSE_HEADERS)
   response.flushHeaders()
@@ -282,12 +308,12 @@ async function pipe(
       const frame = gone.aborted ? undefined : await frames.next()
       if (frame === undefined) break
       for (const piece of piecesOf(frame))
-        if (!response.write(piece)) await taken('drain', response, gone, stallTime)
+        if (!response.write(piece)) await taken('drain', response, gone, limits.stallTime)
     }
     response.end()
-    if (!response.writableFinished) await taken('finish', response, gone, stallTime)
+    await wholeTaken(response, gone, limits)
   } catch (error) {
-    if (!gone.aborted) response.destroy(error instanceof Error ? error : undefined)
+    disconnect(response, gone)(error)
   }
   frames.cancel()
 }

@@ -459,6 +459,8 @@ test('a reader of node:http whose connection is slow gets a frame that takes lon
 class StalledResponse extends ServerResponse {
   isCut = false
 
+  override flushHeaders() {}
+
   override write() {
     return true
   }
@@ -473,16 +475,20 @@ class StalledResponse extends ServerResponse {
   }
 }
 
-test('a reader of node:http that does not take the end of a reply is disconnected after stallTime', async () => {
+test.each([
+  ['the end of a stream', 'POST'],
+  ['a short reply', 'PUT'],
+])('a reader of node:http that does not take %s is disconnected after stallTime', async (_, method) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const { agent } = testAgent([say('Well.')], { limits: { stallTime: 2000 } })
     const headers = { 'content-type': 'application/json' }
     const request = Object.assign(new IncomingMessage(new Socket()), {
-      ...{ method: 'POST', url: '/', headers },
+      ...{ method, url: '/', headers },
       body: input([user('go')]),
     })
     const response = new StalledResponse(request)
+    response.assignSocket(request.socket)
     const handled = toNodeHandler(agent)(request, response)
     for (let second = 0; second < 5 && !response.isCut; second++) {
       await turn()

@@ -105,14 +105,21 @@ const STEPS: readonly ((text: string) => string | undefined)[] = [
   (text) => normalized(ignoringCase(text.replace(ALL_UNSEEN, '').trim())),
 ]
 
-/** The upper case of ß is SS, but that of ẞ (U+1E9E) is ẞ: the lower case comes first, too. */
+/**
+ * The upper case of ß is SS, but that of ẞ (U+1E9E) is ẞ: the lower case comes first, too. That of İ keeps its dot as a mark, as Lithuanian
+ * does below accents.
+ */
 function ignoringCase(text: string): string {
-  return text.toLowerCase().toUpperCase().toLowerCase()
+  return text
+    .toLowerCase()
+    .toUpperCase()
+    .toLowerCase()
+    .replace(/(?<=[ijį])\u0307/g, '')
 }
 
 /**
  * How many times shorter these steps can make a text: a character decomposes to no less than half its length, at most four
- * make one, and case takes nothing away. One space before a mark may go as well.
+ * make one (a dot that goes is among these). One space before a mark may go as well.
  */
 const MOST_SHORTENED = 8
 

@@ -204,7 +204,11 @@ function alike(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => {
     let seen = ''
     for (const letter of text.normalize('NFKC')) if (isSafe(letter) || letter === '\\') seen += letter
-    return seen.normalize('NFKC').trim().toUpperCase().toLowerCase().normalize('NFKC')
+    const lower = seen.normalize('NFKC').trim().toLowerCase().toUpperCase().toLowerCase()
+    let plain = ''
+    for (const [at, letter] of [...lower].entries())
+      if (letter !== '\u0307' || !'ijį'.includes([...lower][at - 1] ?? '-')) plain += letter
+    return plain.normalize('NFKC')
   })
   return first === second
 }

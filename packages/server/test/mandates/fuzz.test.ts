@@ -135,7 +135,10 @@ const values = [
   null,
   undefined,
 ]
-const texts = ['', '0', '1', 'EUR', 'ЕUR', 'eur', 'true', 'é', 'e\u0301', '__proto__', 'constructor']
+const texts = [
+  ...['', '0', '1', 'EUR', 'ЕUR', 'eur', 'true', 'é', 'e\u0301', '__proto__', 'constructor'],
+  ...['i', 'I', 'ı', 'İ', 'i\u0307', 'ß', 'ẞ', 'SS'],
+]
 const fields = [
   'a',
   'b',

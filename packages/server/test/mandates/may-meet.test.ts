@@ -193,6 +193,22 @@ test('W16 a text that differs only in what programs ignore counts as the same fo
   expect(decisionOf('bob', { in: ['mallory', 5] })).toBe('allow')
 })
 
+test('W16 upper and lower case of every language count as the same for what blocks, with and without the dot of an i', () => {
+  const groups = [
+    ['istanbul', 'İSTANBUL', 'ISTANBUL', 'ıstanbul', 'İstanbul', 'i\u0307stanbul'],
+    ['weiß', 'WEISS', 'WEIẞ'],
+    // Lithuanian keeps the dot below an accent.
+    ['jį\u0301', 'J\u0307Į\u0301', 'j\u0307į\u0307\u0301'],
+  ]
+  for (const group of groups)
+    for (const is of group)
+      for (const value of group) {
+        expect(decisionOf(value, { is }), `${is} ${value}`).toBe('block')
+        expect(decisionOf(`/srv/${value}/x`, { under: `/srv/${is}` }), `${is} ${value}`).toBe('block')
+      }
+  expect(decisionOf('q\u0307', { is: 'q' })).toBe('allow')
+})
+
 test('W16 a nested argument counts for what blocks if something else than an object is in its place', () => {
   const policy = rules([{ where: [{ field: ['invoice', 'total'], atLeast: 5 }], decide: 'block' }])
   const decide = (input: unknown) =>
