@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { openPage, startServer, stop, words } from './threads-server.js'
+import { openPage, startServer, startServerWith, stop, words } from './threads-server.js'
+import { call, calls, finish, gate, sign } from './tools-in-pages.js'
 
 // serverThreads: a message that could not be sent waits for `retry()` or the next message, whatever happens around it.
 
@@ -139,3 +140,40 @@ for (const conversation of ['new', 'known to the server'] as const)
     await vi.waitUntil(() => shownOn(reloaded).length === before.length + 2)
     expect(shownOn(reloaded)).toEqual([...before, 'unsent', 'Well.'])
   })
+
+test('an approval that is given behind a message that could not be sent hands the call to the page; the message is answered after all results', async () => {
+  const server = startServerWith({ tools: [sign.client(() => 0)] }, () => [
+    calls('sign', 'ada'),
+    calls('sign', 'bob'),
+    finish,
+  ])
+  const before = openPage(server)
+  await before.client.sendMessage('one')
+  await fail(before, 'unsent')
+  await vi.waitUntil(() => String([...before.local.texts.values()]).includes('unsent'))
+  before.leave()
+
+  const ran: string[] = []
+  const bob = gate()
+  const tool = sign.client(async ({ to }) => {
+    ran.push(to)
+    if (to === 'bob') await bob.opened
+    return to
+  })
+  const page = openPage(server, { local: before.local }, { tools: [tool] })
+  await vi.waitUntil(() => page.client.getSnapshot().pendingApprovals.length === 2)
+  expect(shownOn(page)).toEqual(['one', '', 'unsent'])
+  const ids = page.client.getSnapshot().pendingApprovals.map(({ approval }) => approval.id)
+  const answers = ids.map((id) => ({ id, approved: true }))
+  expect(await page.client.addToolApprovalResponses(answers)).toEqual([
+    { status: 'sent' },
+    { status: 'sent' },
+  ])
+  await vi.waitUntil(() => call(page, 'ada')?.state === 'complete')
+  const sent = posts(page).length
+  bob.open()
+  await vi.waitUntil(() => shownOn(page).length === 4)
+  expect([ran, sent, posts(page).length]).toEqual([['ada', 'bob'], 1, 2])
+  expect([call(page, 'ada'), call(page, 'bob')]).toMatchObject([{ output: 'ada' }, { output: 'bob' }])
+  expect(shownOn(page)).toEqual(['one', '', 'unsent', 'Well.'])
+})

@@ -116,21 +116,53 @@ test('in a thread that is full, every queued message stays in the page, also aft
   expect(said(later)).toEqual(expected)
 })
 
-test('in a thread that is full, queued messages stay in the page also over a WebSocket', async () => {
-  const { server, end } = startHeld({ threads: memoryThreads({ maxMessages: 2 }) })
+/** A server with live answers, and its pages. */
+async function overSocket(options: Parameters<typeof startServerWith>[0]) {
+  const { server, end } = startHeld(options)
   const http = createServer()
   const url = `ws://${await listening(http)}/`
   const serveRun = toSocketHandler(server.agent, { context: () => ({ subject: 'ada' }) })
   new WebSocketServer({ server: http, ...socketServerLimits }).on('connection', serveRun)
-  const connection = serverHistory(webSocket(url, { WebSocket }))
-  const page = { client: new ChatClient({ connection, threadId: 't', notify: 'sync' }) }
-  onTestFinished(() => page.client.dispose())
+  const open = (threadId: string) => {
+    const connection = serverHistory(webSocket(url, { WebSocket }))
+    const client = new ChatClient({ connection, threadId, notify: 'sync' })
+    onTestFinished(() => client.dispose())
+    return { client }
+  }
+  return { open, end }
+}
+
+test('in a thread that is full, queued messages stay in the page also over a WebSocket', async () => {
+  const { open, end } = await overSocket({ threads: memoryThreads({ maxMessages: 2 }) })
+  const page = open('t')
   await sendAndQueue(page, '2', '3', '4')
   end()
   await vi.waitUntil(() => statusOf(page) === 'error')
   expect(page.client.getSnapshot().error?.data.code).toBe('thread-full')
   expect(said(page)).toEqual({ sent: ['1', '2'], queued: ['3', '4'] })
 })
+
+test.each([
+  ['thread-busy', 409, {}, 't'],
+  ['too-many-runs', 429, { limits: { runs: { perOwner: 1 } } }, 'another'],
+] as const)(
+  'what is queued behind a message that is refused over a WebSocket as %s waits, and retry() sends all of it in order',
+  async (code, status, options, held) => {
+    const { open, end } = await overSocket(options)
+    const other = open(held)
+    await sendAndQueue(other)
+    const page = open('t')
+    for (const text of ['2', '3', '4']) void page.client.sendMessage(text)
+    await vi.waitUntil(() => statusOf(page) === 'error')
+    expect(page.client.getSnapshot().error?.data).toEqual({ code, status })
+    expect(said(page)).toEqual({ sent: ['2'], queued: ['3', '4'] })
+    end()
+    await vi.waitUntil(() => statusOf(other) === 'ready')
+    await page.client.retry()
+    await vi.waitUntil(() => statusOf(page) === 'ready' && page.client.getSnapshot().queue.length === 0)
+    expect(said(page)).toEqual({ sent: ['2', '3', '4'], queued: [] })
+  },
+)
 
 test('what is queued behind a message that is too large waits until the user acts, also after a reload', async () => {
   const { server, end } = startHeld({ limits: { bodyBytes } })

@@ -56,7 +56,7 @@ export type WebSocketUrl = string | URL | (() => string | URL | Promise<string |
  * <- { type: 'answered', id }   or   { type: 'refused', id, code, message }
  * <- { type: 'end', runId }                                        no events or confirmations follow
  * -> { type: 'stop', runId }                                       the client no longer listens; no reply
- * <- { type: 'error', runId?, code, message }                      the run, or all of them, cannot continue
+ * <- { type: 'error', runId?, status?, code, message }             the run, or all of them, cannot continue
  * ```
  *
  * The server confirms an answer before it ends the run: an answer without a confirmation by then was not accepted, and goes
@@ -65,7 +65,7 @@ export type WebSocketUrl = string | URL | (() => string | URL | Promise<string |
  * and cannot set headers, so the client's `headers` are sent in its frames. The server checks both, as for any request.
  *
  * Runs fail with `connection-failed` (the socket did not open, or broke), `run-error` (an `error` frame; its code in
- * `data.code`), `malformed-event`, `event-too-large` (one message, or all unread ones) or `invalid-option`. A message that
+ * `data.code`, and in `data.status` what HTTP has for it), `malformed-event`, `event-too-large` (one message, or all unread ones) or `invalid-option`. A message that
  * breaks the rules closes the socket.
  *
  * @example

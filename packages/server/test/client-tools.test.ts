@@ -88,6 +88,24 @@ test('an approved client tool whose result has not come when the person speaks a
   expect(model.requests.length).toBe(3)
 })
 
+test('an approval of a client tool that comes together with the next message hands out the call, and the message is answered after its result', async () => {
+  const { agent, model } = testAgent([call(['c1', 'locate', {}]), say('there')], { tools: [locate] })
+  const { history, first } = await ask(agent)
+  const said = [...history, user('and now?')]
+  const events = await collect(agent, input(said, { resume: [answer(first, { approved: true })] }))
+  expect(types(events)).toEqual(['RUN_STARTED', 'CUSTOM client-tool-ready', 'RUN_FINISHED'])
+  expect(last(events)).toMatchObject({ outcome: { pendingToolCallIds: ['c1'] } })
+  expect(model.requests.length).toBe(1)
+
+  const result = { id: 'r1', role: 'tool' as const, toolCallId: 'c1', content: '"here"' }
+  const next = await collect(agent, input([...said, result]))
+  expect([results(next), last(next)]).toMatchObject([[], { outcome: { type: 'success' } }])
+  expect(model.requests[1]?.messages.slice(-2).map(({ content }) => content)).toMatchObject([
+    [{ outcome: { kind: 'ok', value: 'here' } }],
+    [{ text: 'and now?' }],
+  ])
+})
+
 for (const [lost, told] of [
   [1, 'is handed out by what the ledger has'],
   [Number.POSITIVE_INFINITY, 'is not handed out, nor told as interrupted, and the same yes gets it'],

@@ -12,7 +12,7 @@ export function readFrame(data: unknown, limit: number): ServerFrame | undefined
   }
   const frame = parse(data)
   if (!isRecord(frame)) throw malformed(data)
-  const { type, runId, id, events, code, message } = frame
+  const { type, runId, id, events, status, code, message } = frame
   switch (type) {
     case 'events':
       if (typeof runId !== 'string' || !Array.isArray(events)) throw malformed(data)
@@ -28,7 +28,12 @@ export function readFrame(data: unknown, limit: number): ServerFrame | undefined
       return { type, id, ...problem(code, message) }
     case 'error':
       if (runId !== undefined && typeof runId !== 'string') throw malformed(data)
-      return { type, ...(runId !== undefined && { runId }), ...problem(code, message) }
+      return {
+        type,
+        ...(runId !== undefined && { runId }),
+        ...(typeof status === 'number' && { status }),
+        ...problem(code, message),
+      }
     default:
       // An event of AG-UI as it is, such as RUN_STARTED: what is sent here is wrapped.
       if (typeof type !== 'string' || /^[A-Z_]+$/.test(type)) throw malformed(data)

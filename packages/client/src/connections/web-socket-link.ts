@@ -3,6 +3,7 @@ import {
   CountersignError,
   isCountersignError,
   isRefusal,
+  omitUndefined,
   type ServerFrame,
 } from '@countersign/core'
 import type { ConnectOptions, LiveAnswers } from './connection.js'
@@ -125,7 +126,8 @@ export function createLink(options: LinkOptions): SocketLink {
         answers.delete(frame.id)
         return
       case 'error': {
-        const error = new CountersignError('run-error', frame.message, { code: frame.code })
+        const { code, status, message } = frame
+        const error = new CountersignError('run-error', message, omitUndefined({ code, status }))
         if (frame.runId === undefined) close(error)
         else finish(frame.runId, error)
         return

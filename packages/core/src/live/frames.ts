@@ -43,4 +43,11 @@ export type ServerFrame =
   /** The run did not receive the answers; they go out with the client's next request. */
   | { readonly type: 'refused'; readonly id: string; readonly code: string; readonly message: string }
   /** A run, or every run of the socket if there is no `runId`, cannot continue; its stream is over. */
-  | { readonly type: 'error'; readonly runId?: string; readonly code: string; readonly message: string }
+  | {
+      readonly type: 'error'
+      readonly runId?: string
+      /** As over HTTP. */
+      readonly status?: number
+      readonly code: string
+      readonly message: string
+    }

@@ -35,7 +35,7 @@ export function areAllToolsComplete(state: ChatState): boolean {
   for (const interrupt of state.interrupts.values()) if (!interrupt.response) return false
   const answered = callsAskedFor(state)
   for (const call of state.open)
-    if (call.owner.turn === state.turn && !answered.has(call.id) && blocks(call)) return false
+    if ((call.ready || call.owner.turn === state.turn) && !answered.has(call.id) && blocks(call)) return false
   return true
 }
 
@@ -51,7 +51,7 @@ function blocks({ state, providerExecuted, interrupted, ready }: CallDraft): boo
 }
 
 /**
- * Calls that this client must run: those that the server handed back, and those that the finished run named
+ * Calls that this client must run: those that the server handed back (also of an earlier turn), and those that the finished run named
  * or, if it named none, left without a result.
  */
 export function clientCalls(state: ChatState): readonly { id: string; name: string; input: unknown }[] {
@@ -63,10 +63,10 @@ export function clientCalls(state: ChatState): readonly { id: string; name: stri
     ({ id, name, input, state: reached, owner, ready, interrupted, providerExecuted }) => {
       // A call of a broken run is left to this client only if a later run names it.
       const isNamed = named?.has(id)
-      if (owner.turn !== state.turn || (interrupted && !isNamed) || providerExecuted) return []
+      if ((interrupted && !isNamed) || providerExecuted) return []
       if (ready && reached === 'approval-responded') return [{ id, name, input: ready.input }]
       const isLeft = reached === 'input-complete' && (isNamed ?? !servers.has(id))
-      return finished && isLeft ? [{ id, name, input }] : []
+      return finished && isLeft && owner.turn === state.turn ? [{ id, name, input }] : []
     },
   )
 }

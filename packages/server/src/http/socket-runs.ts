@@ -66,7 +66,7 @@ export class SocketRuns {
     const { maxRuns = 16 } = this.options
     if (this.#runs.size >= maxRuns) {
       const message = `A socket has at most ${maxRuns} runs at a time.`
-      return this.out.reply({ type: 'error', runId: id, code: 'too-many-runs', message })
+      return this.out.reply({ type: 'error', runId: id, status: 429, code: 'too-many-runs', message })
     }
     const run: OpenRun = { id, gone: new AbortController(), replies: new Set(), stop: () => {} }
     this.#runs.set(id, run)
@@ -78,8 +78,8 @@ export class SocketRuns {
     } catch (error) {
       const { aborted, reason } = run.gone.signal
       if (aborted && (error === reason || error === this.gone.reason)) return
-      const { code, message } = describeRejection(this.agent, error)
-      if (!aborted) this.out.reply({ type: 'error', runId: id, code, message })
+      const { status, code, message } = describeRejection(this.agent, error)
+      if (!aborted) this.out.reply({ type: 'error', runId: id, status, code, message })
     } finally {
       this.#runs.delete(run.id)
       this.out.onceSent(() => run.gone.abort())

@@ -184,8 +184,8 @@ class Peer {
   /** Sends the reason, and closes the socket. */
   #refuse(error: unknown, closeCode = POLICY_VIOLATION, reason?: string): void {
     if (this.#closed) return
-    const { code, message } = describeRejection(this.agent, error)
-    this.#close(closeCode, reason ?? code, { type: 'error', code, message })
+    const { status, code, message } = describeRejection(this.agent, error)
+    this.#close(closeCode, reason ?? code, { type: 'error', status, code, message })
   }
 
   #close(code: number, reason: string, last?: ServerFrame): void {

@@ -19,7 +19,7 @@ import { anySignal } from '../encoding/signals.js'
 import { APPROVAL_TOOL } from '../gate/approval-tool.js'
 import type { ApprovalRequest } from '../gate/ask.js'
 import { type Forwarded, type ForwardedHistory, forwardCalls } from '../history/forwarded.js'
-import { type CallSite, isProvidersOwn, MOVED_ON, placeResults, resultMessage } from '../history/history.js'
+import { type CallSite, isProvidersOwn, placeResults, resultMessage } from '../history/history.js'
 import { exceeds } from '../limits.js'
 import { failed, type ToolOutcome } from '../outcome.js'
 import type { RunScope } from '../scope/scope.js'
@@ -203,9 +203,8 @@ class Progress {
   async #handOut(outcome: Extract<CallOutcome, { kind: 'handed-out' }>): Promise<void> {
     const { site, input, decided, isAgain } = outcome
     if (site.result !== undefined) return
-    // The client runs only the tools of the current turn: the conversation would wait for this one forever.
-    if (site.superseded)
-      return this.#settle(site, isAgain ? handedOutOutcome() : failed('cancelled', MOVED_ON), decided)
+    // A later message closes a call that a page was given before, but not one whose approval came with that message or after it.
+    if (site.superseded && isAgain) return this.#settle(site, handedOutOutcome(), decided)
     const { id: toolCallId, function: called } = site.call
     this.#settled.add(site)
     this.#clientCalls.push(toolCallId)
