@@ -121,7 +121,8 @@ export function isExactJson(text: string): boolean {
   if (text === '') return true
   if (parseJson(text) === undefined) return false
   // Escapes first: a pattern that steps over them in a string takes stack for each character.
-  const numbers = text.replace(/\\./g, '').replace(/"[^"]*"/g, '').match(/-?\d[\d.e+-]*/gi) ?? []
+  const bare = text.replace(/\\./g, '').replace(/"[^"]*"/g, '')
+  const numbers = bare.match(/-?\d[\d.e+-]*/gi) ?? []
   return numbers.every(
     (number) => Number.isFinite(+number) && significant(number) === significant(String(+number)),
   )
