@@ -893,3 +893,23 @@ test('what stop() holds is still held after a reload while the stopped run is op
   await vi.waitUntil(() => shown(second).length === 4)
   expect(second.client.getSnapshot().queue).toEqual([])
 })
+
+test('the error of an answer that did not reach the server stays while the page looks for changes, and retry() sends it', async () => {
+  const server = startServer(
+    () => calls('send', { to: 'ann' }),
+    () => [words('Done.'), stop],
+  )
+  const page = openPage(server, { attempts: 1 })
+  await page.client.sendMessage('go')
+  const [asked] = page.client.getSnapshot().pendingApprovals
+  page.network.isUp = false
+  void page.client.addToolApprovalResponse({ id: asked?.approval.id ?? '', approved: true })
+  await vi.waitUntil(() => page.client.getSnapshot().status === 'error')
+  page.network.isUp = true
+  const seen = page.requests.length
+  await vi.waitUntil(() => page.requests.length > seen + 5)
+  expect(page.client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'connection-failed' } })
+  await page.client.retry()
+  await vi.waitUntil(() => page.client.getSnapshot().status === 'ready')
+  expect(server.executed).toEqual(['ann'])
+})

@@ -9,6 +9,8 @@ export class OwnRuns {
   #opened: string | undefined
   /** The run that this page had open before a reload; none where another page of the browser may have taken that up. */
   former: string | undefined
+  /** No event of the last run has arrived: the server may not know it. */
+  isUnheard = false
   /** The calls that the last run has made, or was handed. Undefined where it was lost: another page may have gone on with them. */
   #calls: Set<string> | undefined
 
@@ -22,6 +24,7 @@ export class OwnRuns {
     if (step.type === 'run-opened' || step.type === 'run-rejoined') this.#last = step.runId
     if (step.type === 'run-opened') this.#opened = step.runId
     if (step.type === 'run-opened' || (step.type === 'restore' && !isOwn)) this.#calls = new Set()
+    if (step.type === 'run-closed') this.isUnheard = this.#state.run.phase === 'submitted'
     if (!isOwn) return
     if (step.type === 'run-closed' && step.end.type !== 'success') this.#calls = undefined
     else if (step.type === 'TOOL_CALL_START') this.#calls?.add(step.toolCallId)

@@ -186,7 +186,8 @@ export function openServerThread(
     keep() {
       lock.update()
       if (state.run.phase === 'idle') {
-        if (state.run.brokenOff) copy.grows('behind')
+        // The error of a request that has perhaps not arrived stays, until the server has something new.
+        if (state.run.brokenOff && !runs.isUnheard) copy.grows('behind')
         if (copy.runEnded()) void watch.now()
       }
       const kept = thread.keep()
