@@ -19,6 +19,7 @@ test('a name states single numbers and ranges, with the section said once or twi
   ])
   expect(numbersIn('T3 T40 and no T-shirt')).toEqual(['T.3', 'T.40'])
   expect(numbersIn('T31 H12 a structured reply')).toEqual(['T.31', 'H.12'])
+  expect(numbersIn('V18 W4 a mandate and its preview')).toEqual(['V.18', 'W.4'])
   expect(numbersIn('AG-UI 1.0, the S4 flow, ES2022.1')).toEqual([])
 })
 

@@ -1,14 +1,14 @@
 // Which numbered lines of the acceptance checklist are proved: pure functions over the results of a test run, of its coverage and of the
 // benchmark.
 
-/** The numbers that a name states, as `S4.14`, or `T14` for `T.14` and `H14` for `H.14`; a range as `S4.82-S4.90` or `S4.82-90` states all of its numbers. */
+/** The numbers that a name states, as `S4.14`, or `T14` for `T.14`, likewise with `H`, `V` and `W`; a range as `S4.82-S4.90` or `S4.82-90` states all of its numbers. */
 export function numbersIn(name) {
   const found = []
   for (const match of name.matchAll(/\b(U|E|S[0-4])\.(\d+)(?:\s?[-–]\s?(?:\1\.)?(\d+))?/g)) {
     const [, section, first, last = first] = match
     for (let at = Number(first); at <= Number(last); at += 1) found.push(`${section}.${at}`)
   }
-  for (const [, section, number] of name.matchAll(/\b([TH])(\d+)\b/g))
+  for (const [, section, number] of name.matchAll(/\b([THVW])(\d+)\b/g))
     found.push(`${section}.${Number(number)}`)
   return found
 }

@@ -319,7 +319,7 @@ export async function run({ scale = 'full' } = {}) {
           value: await measureMandates(ledger, count),
           unit: 'ms',
           bound: 0.2,
-          acceptance: ['W22'],
+          acceptance: ['W.22'],
         })
       if (name === 'file')
         rows.push({
@@ -338,6 +338,7 @@ export async function run({ scale = 'full' } = {}) {
       value: previewed - plain,
       unit: 'ms',
       bound: 2,
+      acceptance: ['V.20'],
     })
   } finally {
     await rm(folder, { recursive: true, force: true })
