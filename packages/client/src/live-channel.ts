@@ -33,7 +33,7 @@ export function createLiveChannel<Tools extends ToolMap>(
         return
       } catch (cause) {
         if (runner.isOpen(run) && isRefused(cause))
-          return isUnheard(cause) ? giveUp(run, call, cause) : goLater(run, call)
+          return neverReachedRun(cause) ? giveUp(run, call, cause) : goLater(run, call)
       }
       await endOrTime(run, wait)
     }
@@ -121,6 +121,6 @@ function isRefused(cause: unknown): cause is CountersignError {
 }
 
 /** Refused before it reached the run (a sign-in, an origin check, a wrong URL). A run that refuses it responds with 409. */
-function isUnheard({ code, data }: CountersignError): boolean {
+function neverReachedRun({ code, data }: CountersignError): boolean {
   return code === 'not-an-event-stream' || (code === 'http-status' && data.status !== 409)
 }

@@ -120,7 +120,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
 
   /**
    * By itself, nothing goes out behind a request that the server refused: with the next message, the refused one may be left out. Nor while a
-   * run that broke off may go on there, nor while a call is left to a client tool: it would be closed.
+   * run that broke off may go on there, nor while a client tool has to run: the message would close its call.
    */
   function sendQueued(isAsked = false): Run | undefined {
     const { queue, error } = state
@@ -256,7 +256,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     // If the run was voided, the command that did so decides what comes next.
     if (end.type !== 'aborted') {
       if (end.type === 'failed') {
-        // A server that does not know the run is asked anew, by `retry()`.
+        // The server does not know the run: `retry()` asks anew.
         if (over.kind !== 'rejoin' || end.error.code !== 'empty-response') session.failed(end.error)
       } else session.callBack(() => session.options.onFinish?.(unsafeCast(info)))
       tools.run(jobs)

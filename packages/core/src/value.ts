@@ -120,7 +120,7 @@ function significant(number: string): string {
 export function isExactJson(text: string): boolean {
   if (text === '') return true
   if (parseJson(text) === undefined) return false
-  // Escapes first: a pattern that steps over them in a string takes stack for each character.
+  // Escapes go first: a pattern that skips them inside a string uses stack for each character.
   const bare = text.replace(/\\./g, '').replace(/"[^"]*"/g, '')
   const numbers = bare.match(/-?\d[\d.e+-]*/gi) ?? []
   return numbers.every(

@@ -104,8 +104,8 @@ export class LeftRuns {
   }
 
   /**
-   * A message from before the page could show that its run broke off, or that a client tool is to run, waits for `retry()`, like one that is
-   * sent during a run.
+   * A message that was sent before the page could show that its run broke off, or that a client tool has to run, waits for `retry()`, like one
+   * that is sent during a run.
    */
   hold(name: string, value: unknown): SendResult | undefined {
     const item = value as QueuedMessage

@@ -186,7 +186,7 @@ export function openServerThread(
     keep() {
       lock.update()
       if (state.run.phase === 'idle') {
-        // The error of a request that has perhaps not arrived stays, until the server has something new.
+        // A request may not have arrived: its error stays until the server has something new.
         if (state.run.brokenOff && !runs.isUnheard) copy.grows('behind')
         if (copy.runEnded()) void watch.now()
       }

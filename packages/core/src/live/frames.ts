@@ -46,7 +46,7 @@ export type ServerFrame =
   | {
       readonly type: 'error'
       readonly runId?: string
-      /** As over HTTP. */
+      /** The HTTP status of the same refusal. */
       readonly status?: number
       readonly code: string
       readonly message: string

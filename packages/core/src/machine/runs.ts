@@ -29,7 +29,7 @@ export const runSteps = {
     state.unsent.clear()
     return undefined
   },
-  /** A run that broke off is rejoined. What it had carried is in transit again; before its first event, all of that is open. */
+  /** A run that broke off is rejoined. What it had carried is in transit again: all of it, if no event of the run has arrived. */
   'run-rejoined'(state, { runId, from, isUnheard }) {
     const carried = [...state.unsent].filter((item) => {
       if (isUnheard) return item.mayHaveArrived

@@ -1,5 +1,6 @@
 import { type AGUIEvent, getCountersignMetadata, type Message, type RunAgentInput } from '@countersign/core'
 import {
+  type Agent,
   createAgent,
   type ModelEvent,
   memoryLedger,
@@ -11,6 +12,17 @@ import { expect, test, vi } from 'vitest'
 import { call, counted, SECRET, say, user } from '../support.js'
 
 // No call runs whose result would not fit into its thread, in messages or in bytes.
+
+/** Runs of one user in one conversation, each with an id of its own. */
+function runsOf(agent: Agent) {
+  let runs = 0
+  return async (messages: Message[], more: Partial<RunAgentInput> = {}): Promise<AGUIEvent[]> => {
+    const input = { threadId: 't', runId: `run-${++runs}`, messages, protocolVersion: '1.0', ...more }
+    const events: AGUIEvent[] = []
+    for await (const event of agent.run(input, { context: { subject: 'ann' } })) events.push(event)
+    return events
+  }
+}
 
 function setUp(
   maxMessages: number,
@@ -52,13 +64,7 @@ function setUp(
     warn: () => {},
     onError: () => {},
   })
-  let runs = 0
-  const run = async (messages: Message[], more: Partial<RunAgentInput> = {}) => {
-    const input = { threadId: 't', runId: `run-${++runs}`, messages, protocolVersion: '1.0', ...more }
-    const events: AGUIEvent[] = []
-    for await (const event of agent.run(input, { context: { subject: 'ann' } })) events.push(event)
-    return events
-  }
+  const run = runsOf(agent)
   const roles = async () =>
     (await threads.load({ owner: 'ann', threadId: 't' }))?.messages.map(
       ({ message }): string => JSON.parse(message).role,
@@ -146,13 +152,7 @@ function setUpBytes(
     warn: () => {},
     onError: () => {},
   })
-  let runs = 0
-  const run = async (messages: Message[], more: Partial<RunAgentInput> = {}) => {
-    const input = { threadId: 't', runId: `run-${++runs}`, messages, protocolVersion: '1.0', ...more }
-    const events: AGUIEvent[] = []
-    for await (const event of agent.run(input, { context: { subject: 'ann' } })) events.push(event)
-    return events
-  }
+  const run = runsOf(agent)
   const results = async () =>
     (await threads.load({ owner: 'ann', threadId: 't' }))?.messages.flatMap(({ message }) => {
       const { role, content, metadata }: Message = JSON.parse(message)
