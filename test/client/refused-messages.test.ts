@@ -116,12 +116,12 @@ test('in a thread that is full, every queued message stays in the page, also aft
   expect(said(later)).toEqual(expected)
 })
 
-/** A server with live answers, and its pages. */
-async function overSocket(options: Parameters<typeof startServerWith>[0]) {
+/** A server with live answers, and the pages of one user. */
+async function overSocket(options: Parameters<typeof startServerWith>[0], subject: string) {
   const { server, end } = startHeld(options)
   const http = createServer()
   const url = `ws://${await listening(http)}/`
-  const serveRun = toSocketHandler(server.agent, { context: () => ({ subject: 'ada' }) })
+  const serveRun = toSocketHandler(server.agent, { context: () => ({ subject }) })
   new WebSocketServer({ server: http, ...socketServerLimits }).on('connection', serveRun)
   const open = (threadId: string) => {
     const connection = serverHistory(webSocket(url, { WebSocket }))
@@ -133,7 +133,7 @@ async function overSocket(options: Parameters<typeof startServerWith>[0]) {
 }
 
 test('in a thread that is full, queued messages stay in the page also over a WebSocket', async () => {
-  const { open, end } = await overSocket({ threads: memoryThreads({ maxMessages: 2 }) })
+  const { open, end } = await overSocket({ threads: memoryThreads({ maxMessages: 2 }) }, 'ada')
   const page = open('t')
   await sendAndQueue(page, '2', '3', '4')
   end()
@@ -148,7 +148,8 @@ test.each([
 ] as const)(
   'what is queued behind a message that is refused over a WebSocket as %s waits, and retry() sends all of it in order',
   async (code, status, options, held) => {
-    const { open, end } = await overSocket(options)
+    // Runs that other tests of this process have abandoned count for their own users.
+    const { open, end } = await overSocket(options, `refused-${code}`)
     const other = open(held)
     await sendAndQueue(other)
     const page = open('t')
