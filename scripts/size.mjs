@@ -21,7 +21,7 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 34.75, later: 9.6 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 34.9, later: 9.6 },
   {
     // Aim: 1.5.
     name: 'client: previews and edits of them, on top of a page that shows approvals',

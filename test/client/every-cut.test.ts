@@ -110,7 +110,7 @@ async function converse(kind: Kind, { reloads, isLate = false }: How, ...cuts: C
   const { handle, ran } = serve(kind)
   const { fetch, wasCut } = network(handle, cuts)
   const local = memoryPersistence()
-  const options = (): ChatClientOptions =>
+  const options = (fetch: typeof globalThis.fetch): ChatClientOptions =>
     kind === 'threads on the server'
       ? serverThreads('http://server.test/chat', { fetch, local, delay: 1, attempts: 1 })
       : {
@@ -118,11 +118,17 @@ async function converse(kind: Kind, { reloads, isLate = false }: How, ...cuts: C
           persistence: persistent(local, { saveEvery: 1 }),
         }
   const open = () => {
+    let isGone = false
+    const sent: typeof globalThis.fetch = (...request) => (isGone ? new Promise(() => {}) : fetch(...request))
     const locks = new FakeLocks(local)
     const tools = [here.client(() => ran.push('here'))]
-    const client = locks.during(() => new ChatClient({ ...options(), threadId: 't', tools, notify: 'sync' }))
+    const client = locks.during(
+      () => new ChatClient({ ...options(sent), threadId: 't', tools, notify: 'sync' }),
+    )
     const detach = client.attach()
     const leave = () => {
+      // A page that is left sends nothing any more: disposing of it would stop its run.
+      isGone = true
       detach()
       client.dispose()
       locks.leave()

@@ -123,7 +123,7 @@ const stateOf = (client: ChatClient) =>
 const isStored = (stored: ReturnType<typeof memoryPersistence>, part: string) =>
   vi.waitFor(() => expect([...stored.texts.values()].join()).toContain(part))
 
-test.each([429, 503])(
+test.each([401, 429, 503])(
   'a reload whose first attempt to rejoin is answered with %i knows the run still: retry() rejoins it',
   async (status) => {
     const server = serve(

@@ -237,7 +237,7 @@ test('T17 stop() ends the wait for the next try', async () => {
   await vi.waitUntil(() => chat.client.getSnapshot().status === 'reconnecting')
   chat.client.stop()
   expect(await sent).toEqual({ status: 'stopped' })
-  expect(chat.requests).toEqual(['POST'])
+  expect(chat.requests).toEqual(['POST', 'DELETE'])
   expect(chat.client.getSnapshot()).toMatchObject({
     status: 'ready',
     messages: [{}, { parts: [{ text: 'Let ' }] }],

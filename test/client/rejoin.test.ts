@@ -102,6 +102,29 @@ test('where there is nothing to take up, retry() repeats the request', async () 
   expect(shown(chat)).toEqual(whole)
 })
 
+test.each([
+  ['has to sign in', 401],
+  ['asks too often', 429],
+])(
+  'a run that is not found because its user %s is not asked for again: the next retry() rejoins it',
+  async (_, status) => {
+    const { url, asked } = await startServer(story, 7)
+    let refusals = 0
+    const client: typeof fetch = (input, init) =>
+      refusals-- > 0 ? Promise.resolve(new Response(null, { status })) : fetch(input, init)
+    const chat = new ChatClient({ connection: fetchServerSentEvents(url, { rejoin: true, fetch: client }) })
+    await chat.sendMessage('Read it.')
+    refusals = 2
+    for (let at = 0; at < 2; at++) {
+      await chat.retry()
+      expect(chat.getSnapshot()).toMatchObject({ status: 'error', error: { data: { status } } })
+    }
+    await chat.retry()
+    expect(asked).toEqual(['run', 'rejoin after 6'])
+    expect(shown(chat)).toEqual(whole)
+  },
+)
+
 test('a user who goes on instead lets the broken run go: its half call is cancelled', async () => {
   const { url, asked } = await startServer(story, 7)
   const chat = new ChatClient({ connection: fetchServerSentEvents(url, { rejoin: true }) })

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
-import { ChatClient, fetchServerSentEvents } from '@countersign/client'
+import { ChatClient, type Connection, fetchServerSentEvents } from '@countersign/client'
 import {
   type AgentOptions,
   createAgent,
@@ -154,6 +154,44 @@ test('a run that is still open when it is taken up is followed to its end', asyn
   expect(chat.getSnapshot().status).toBe('ready')
 })
 
+test.each(['open', 'cut'])(
+  'stop() ends a run that would go on without a reader, also while another page reads it: its stream is %s',
+  async (state) => {
+    const talk = talkingModel()
+    const { chat: open, connection, cut } = await serve({ model: talk.model })
+    const chat = open()
+    const sent = chat.sendMessage('Tell me.')
+    talk.say('one ')
+    await until(chat, () => lastText(chat) === 'one ')
+    const runId = String(chat.inspect().openRun)
+    if (state === 'cut') {
+      cut()
+      await sent
+    }
+    const other = rejoin(connection(), runId)
+    await passMacrotasks(2)
+    chat.stop()
+    await expect.poll(() => talk.stopped).toBe(true)
+    expect((await other).at(-1)?.type).toBe('RUN_FINISHED')
+    expect(lastText(chat)).toBe('one ')
+  },
+)
+
+test('a user who stops a run stops none of another user', async () => {
+  const talk = talkingModel()
+  const { connection, chat: open } = await serve({ model: talk.model })
+  const chat = open()
+  const sent = chat.sendMessage('Tell me.')
+  talk.say('one ')
+  await until(chat, () => lastText(chat) === 'one ')
+  const run = { threadId: 'thread', runId: String(chat.inspect().openRun) }
+  await connection('bob').stop?.(run, nothing)
+  talk.say('two')
+  talk.end()
+  expect(await sent).toEqual({ status: 'sent' })
+  expect(lastText(chat)).toBe('one two')
+})
+
 test('a page that was reloaded in mid-stream reads the run from its first event on', async () => {
   const talk = talkingModel()
   const { connection, chat: open, cut } = await serve({ model: talk.model })
@@ -291,8 +329,12 @@ test('the time that a run goes on for ends it', async () => {
 
 test('a run goes on as long as anybody reads it, whoever began, and stops with its last reader', async () => {
   const talk = talkingModel()
-  const { connection, chat: open, connected } = await serve({ model: talk.model }, 0)
-  const chat = open()
+  const { connection, connected } = await serve({ model: talk.model }, 0)
+  const closed = new AbortController()
+  const page: Connection = {
+    connect: (input, options) => connection().connect(input, { ...options, signal: closed.signal }),
+  }
+  const chat = new ChatClient({ connection: page, threadId: 'thread' })
   void chat.sendMessage('Tell me.')
   talk.say('one ')
   await until(chat, () => lastText(chat) === 'one ')
@@ -305,7 +347,7 @@ test('a run goes on as long as anybody reads it, whoever began, and stops with i
   }
   const ended = read().catch(() => {})
   await expect.poll(() => textOf(events)).toBe('one ')
-  chat.stop()
+  closed.abort()
   await expect.poll(connected).toBe(1)
   await passMacrotasks(2)
   talk.say('two')

@@ -29,6 +29,7 @@ export function expressApp({ agent, sessions, origins, live }: RouteParts): Expr
   const chat = toNodeHandler(agent, { context, live, goOnFor: GO_ON_FOR })
   app.post('/api/chat', chat)
   app.get('/api/chat', chat) // rejoins a run after a disconnect
+  app.delete('/api/chat', chat) // stops one
   app.post('/api/chat/answers', toNodeAnswerHandler(agent, { context, origins }))
   app.all('/api/grants', toNodeGrantsHandler(agent, { context, origins }))
   return app

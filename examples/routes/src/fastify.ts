@@ -33,6 +33,7 @@ export function fastifyApp({ agent, sessions, origins, live }: RouteParts): Fast
   const chat = onNode(toNodeHandler<Known>(agent, { context, live, goOnFor: GO_ON_FOR }))
   app.post('/api/chat', chat)
   app.get('/api/chat', chat) // rejoins a run after a disconnect
+  app.delete('/api/chat', chat) // stops one
   app.post('/api/chat/answers', onNode(toNodeAnswerHandler<Known>(agent, { context, origins })))
   app.route({
     method: ['GET', 'DELETE'],

@@ -26,8 +26,10 @@ export function honoApp({ agent, sessions, origins, live }: RouteParts): Hono<En
   app.post('/api/chat', (c) =>
     handleChat(agent, c.req.raw, { context: { subject: c.var.user }, live, goOnFor: GO_ON_FOR }),
   )
-  // rejoins a run after a disconnect
-  app.get('/api/chat', (c) => rejoinResponse(agent, c.req.raw, { context: { subject: c.var.user } }))
+  // rejoins a run after a disconnect, and stops one
+  app.on(['GET', 'DELETE'], '/api/chat', (c) =>
+    rejoinResponse(agent, c.req.raw, { context: { subject: c.var.user } }),
+  )
   app.post('/api/chat/answers', (c) =>
     answerResponse(agent, c.req.raw, { context: { subject: c.var.user }, origins }),
   )

@@ -10,7 +10,7 @@ type Route = (request: Request) => Promise<Response>
  *
  * ```ts
  * // app/api/chat/route.ts
- * export const { POST, GET, OPTIONS } = routes.chat
+ * export const { POST, GET, DELETE, OPTIONS } = routes.chat
  * // app/api/chat/answers/route.ts
  * export const { POST, OPTIONS } = routes.answers
  * // app/api/grants/route.ts
@@ -35,6 +35,7 @@ export function nextRoutes({ agent, sessions, origins, live }: RouteParts) {
   }
   const OPTIONS: Route = async (request) => readable(request, new Response(null, { status: 204 }))
 
+  const run = forUser((request, subject) => rejoinResponse(agent, request, { context: { subject } }))
   const grants = forUser((request, subject) =>
     grantsResponse(agent, request, { context: { subject }, origins }),
   )
@@ -44,7 +45,9 @@ export function nextRoutes({ agent, sessions, origins, live }: RouteParts) {
         handleChat(agent, request, { context: { subject }, live, goOnFor: GO_ON_FOR }),
       ),
       // rejoins a run after a disconnect
-      GET: forUser((request, subject) => rejoinResponse(agent, request, { context: { subject } })),
+      GET: run,
+      // stops one
+      DELETE: run,
       OPTIONS,
     },
     answers: {

@@ -57,6 +57,9 @@ export interface Run {
 /** Milliseconds to wait for events after RUN_FINISHED or RUN_ERROR: a proxy that never ends the response must not keep the run open. */
 const GRACE_MS = 1000
 
+/** Statuses that say nothing of the run that was asked for: the user has to sign in, or to wait. */
+const NOT_LET_IN = [401, 403, 408, 425, 429]
+
 /** A class, so that engines compile the code on the path of every event once instead of for each run. */
 export class StreamRun<Tools extends ToolMap> implements Run {
   readonly kind: RunKind
@@ -142,6 +145,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     this.#ended = true
     clearTimeout(this.#grace)
     if (!isRead) this.#controller.abort()
+    if (end.type === 'aborted' && !isRead) this.#session.stopOnServer(this.connection, this.#cursor)
     this.#onEnd(this, end)
     this.#resolve(end)
   }
@@ -242,9 +246,10 @@ export class StreamRun<Tools extends ToolMap> implements Run {
       const { code, message, data } = run.failure
       return { ...end, error: new CountersignError(code, message, data, error) }
     }
-    // A proxy may report a failure although the server has the request.
     const { code, data } = error
-    const isFailure = (data.status as number) >= 500
+    const status = data.status as number
+    // A proxy may report a failure although the server has the request. A rejoin that is not let in, or not yet, has not looked for the run.
+    const isFailure = status >= 500 || (this.#rejoin && NOT_LET_IN.includes(status))
     if (code !== 'connection-failed' && code !== 'truncated-stream' && !isFailure) return end
     // The run was complete before the stream broke; a retry would get a second reply.
     if (run.finish) return { type: 'success' }

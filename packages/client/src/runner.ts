@@ -24,7 +24,7 @@ import { createToolJobs } from './tool-jobs.js'
 
 /** Whether the server said that it did not take the request. */
 function isRefused(end: RunEnd): boolean {
-  return end.type === 'failed' && (end.error.data.status as number) < 500
+  return end.type === 'failed' && !end.resumable && (end.error.data.status as number) < 500
 }
 
 export type Runner = ReturnType<typeof createRunner>
@@ -377,6 +377,8 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     /** Voids pending work: late events are ignored, running client tools are abandoned, checks are dropped. Call `resolveRest` afterwards. */
     void(): void {
       generation++
+      // It may go on there.
+      if (broken) session.stopOnServer(broken.connection, broken.cursor)
       broken = undefined
       run?.end({ type: 'aborted' })
       tools.giveUp()

@@ -8,7 +8,7 @@ import {
   type UIMessage,
 } from '@countersign/core'
 import { fullSteps } from '@countersign/core/ag-ui'
-import type { Connection, ConnectOptions, RunCursor } from './connections/connection.js'
+import type { Connection, ConnectOptions } from './connections/connection.js'
 import { type FetchOptions, fetchKinds, fetchServerSentEvents } from './connections/fetch.js'
 import { withGrants } from './connections/grants.js'
 import { withCountersignProps } from './connections/own-props.js'
@@ -100,7 +100,7 @@ export function serverThreads(url: string | URL, options: ServerThreadsOptions =
     timeout,
   }
   const sending = withReplaced(serverHistory(events), shared)
-  const connection = waitWhileBusy(stopOnServer(sending, route), busyFor)
+  const connection = waitWhileBusy(sending, busyFor)
   return {
     connection: grants === undefined ? connection : withGrants(connection, grants, options),
     persistence: {
@@ -138,30 +138,6 @@ function withReplaced(connection: Connection, { replaced }: ServerThreadsShared)
       const resume = input.resume?.filter(({ status }) => status !== 'cancelled')
       return connection.connect(withCountersignProps(omitUndefined({ ...input, resume }), by), connect)
     },
-  }
-}
-
-/** A run that the user stops is stopped on the server as well, which could otherwise not tell it from a broken connection. */
-function stopOnServer(connection: Connection, route: ThreadRoute): Connection {
-  async function* stoppable(
-    run: RunCursor,
-    { signal, headers }: ConnectOptions,
-    stream: AsyncIterable<unknown>,
-  ) {
-    // If that fails, the run ends by itself, as without a reader.
-    const stop = () => void route.stop(run.threadId, run.runId, headers).catch(() => {})
-    signal.addEventListener('abort', stop)
-    try {
-      yield* stream
-    } finally {
-      signal.removeEventListener('abort', stop)
-    }
-  }
-  const { rejoin } = connection
-  return {
-    ...connection,
-    connect: (input, connect) => stoppable(input, connect, connection.connect(input, connect)),
-    ...(rejoin && { rejoin: (run, connect) => stoppable(run, connect, rejoin(run, connect)) }),
   }
 }
 

@@ -11,6 +11,7 @@ import {
   type ToolMap,
 } from '@countersign/core'
 import { callBack, report } from './call-back.js'
+import type { Connection, RunCursor } from './connections/connection.js'
 import { headersByName } from './connections/fetch.js'
 import type { Observation, Observer } from './observation.js'
 import { type ChatClientOptions, checkOptions } from './options.js'
@@ -145,6 +146,10 @@ export class Session<Tools extends ToolMap> {
       default:
         effect satisfies never
     }
+  }
+
+  stopOnServer(connection: Connection | undefined, run: RunCursor): void {
+    this.callBack(() => connection?.stop?.(run, { headers: this.headers }))
   }
 
   failed(error: CountersignError): void {

@@ -161,13 +161,13 @@ test.each([
   expect(response.status).toBe(status)
 })
 
-test('a rejoin is a GET', async () => {
+test('a rejoin is a GET, and a stop a DELETE', async () => {
   const { agent } = testAgent([say('hi')])
   const response = await rejoinResponse(
     agent,
     new Request('http://localhost/?threadId=t&runId=r', { method: 'POST' }),
   )
-  expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
+  expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, DELETE'])
 })
 
 /** A model that reads its deltas in pieces of 50, as one read of its connection gives them. */

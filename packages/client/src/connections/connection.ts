@@ -45,6 +45,11 @@ export interface Connection {
    */
   rejoin?(cursor: RunCursor, options: ConnectOptions): AsyncIterable<unknown>
   /**
+   * Stops a run on its server, for connections that can `rejoin`: to the server, a stream that its user closes looks like one that broke. Called
+   * after `signal` was aborted, and for a run that broke off before. What it returns is not waited for.
+   */
+  stop?(run: RunCursor, options: Pick<ConnectOptions, 'headers'>): void
+  /**
    * Whether the server would execute an answer twice if it received it twice, because it has no ledger. If the
    * request with an answer broke, only `retry()` then sends it again, even if no response had arrived. Default: no.
    */

@@ -9,7 +9,7 @@ import {
   readServerSentEvents,
 } from '@countersign/core'
 import { checkKinds, type Kinds } from '../kinds.js'
-import type { Connection, ConnectOptions } from './connection.js'
+import type { Connection, ConnectOptions, RunCursor } from './connection.js'
 
 /** Headers by name, or the platform's `Headers`. */
 export type HeadersGiven = Readonly<Record<string, string>> | Headers
@@ -52,7 +52,8 @@ export interface FetchOptions {
 export interface ServerSentEventsOptions extends FetchOptions {
   /**
    * Whether the server stores its runs, so that one whose stream broke off can be rejoined: a GET of the same URL with
-   * `threadId`, `runId` and the header `Last-Event-ID`, answered with the remaining events, or with 204. Default: no.
+   * `threadId`, `runId` and the header `Last-Event-ID`, answered with the remaining events, or with 204. When the user stops the run, a
+   * DELETE with the same query tells the server, which could not know otherwise. Default: no.
    */
   rejoin?: boolean | undefined
 }
@@ -82,19 +83,24 @@ export function fetchServerSentEvents(url: Endpoint, options: ServerSentEventsOp
     },
   }
   if (!options.rejoin) return connection
+  const ask = (
+    method: 'GET' | 'DELETE',
+    { lastEventId, ...query }: RunCursor,
+    { headers, signal }: Pick<ConnectOptions, 'headers'> & Partial<ConnectOptions>,
+  ) => {
+    const all = omitUndefined({ ...headers, accept: eventStream, 'last-event-id': lastEventId })
+    // A page that is left still says that its run is to stop.
+    return fetchResponse(url, options, { method, headers: all, query, signal, keepalive: !signal })
+  }
   return {
     ...connection,
-    async *rejoin({ lastEventId, ...query }, connect) {
-      const headers = omitUndefined({ ...connect.headers, accept: eventStream, 'last-event-id': lastEventId })
-      const response = await fetchResponse(url, options, {
-        method: 'GET',
-        headers,
-        signal: connect.signal,
-        query,
-      })
+    async *rejoin(cursor, connect) {
+      const response = await ask('GET', cursor, connect)
       if (response.status !== 204)
         yield* readEvents(responseBody(url, response, eventStream), options, connect)
     },
+    // If that fails, the run ends as one without a reader.
+    stop: (cursor, connect) => void ask('DELETE', cursor, connect).catch(() => {}),
   }
 }
 
@@ -128,7 +134,7 @@ export const eventStream = 'text/event-stream'
 const jsonLines = 'application/x-ndjson'
 
 interface Asked extends Omit<PreparedRequest, 'url'> {
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   readonly keepalive?: boolean
   /** Added to the URL. */
   readonly query?: Record<string, string> | [string, string][]

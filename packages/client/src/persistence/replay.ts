@@ -1,10 +1,4 @@
-import {
-  CountersignError,
-  isCountersignError,
-  isRecord,
-  type ThreadRecord,
-  type UIMessage,
-} from '@countersign/core'
+import { CountersignError, isRecord, type ThreadRecord, type UIMessage } from '@countersign/core'
 import type { Connection } from '../connections/connection.js'
 
 /** Where what a run wrote begins: in which message, behind which of its parts. */
@@ -33,23 +27,19 @@ export function replaying(
       // Read again from the first event, what is held back now is not lost.
       const onEventId = (id: string) => held ?? options.onEventId?.(id)
       let missing = shown()
-      try {
-        for await (const batch of connection.rejoin?.(cursor, { ...options, onEventId }) ?? []) {
-          const events: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
-          if (!held) yield batch
-          else if (events.length > 0) {
-            known()
-            held.push(...events)
-            missing -= events.reduce<number>((sum, event) => sum + sizeOfEvent(event), 0)
-            if (missing > 0) continue
-            if (!options.signal.aborted) begin()
-            const all = held
-            held = undefined
-            yield all
-          }
+      for await (const batch of connection.rejoin?.(cursor, { ...options, onEventId }) ?? []) {
+        const events: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
+        if (!held) yield batch
+        else if (events.length > 0) {
+          known()
+          held.push(...events)
+          missing -= events.reduce<number>((sum, event) => sum + sizeOfEvent(event), 0)
+          if (missing > 0) continue
+          if (!options.signal.aborted) begin()
+          const all = held
+          held = undefined
+          yield all
         }
-      } catch (error) {
-        throw isTemporary(error) ? new CountersignError('connection-failed', error.message, {}, error) : error
       }
       if (held && held.length > 0)
         throw new CountersignError(
@@ -58,12 +48,6 @@ export function replaying(
         )
     },
   }
-}
-
-/** The server can't tell now whether the run is there: it can still be rejoined. */
-function isTemporary(error: unknown): error is CountersignError {
-  const status = isCountersignError(error) ? Number(error.data.status) : 0
-  return status === 408 || status === 429 || status >= 500
 }
 
 /** How much a run has written: its texts, and one for each call. */

@@ -40,12 +40,6 @@ export class ThreadRoute {
     const query = { threadId, messageId }
     await fetchResponse(this.#url, this.#options, { method: 'PATCH', headers, query })
   }
-
-  /** Stops a run, also while the page is left. */
-  async stop(threadId: string, runId: string, headers: Headers): Promise<void> {
-    const query = { threadId, runId }
-    await fetchResponse(this.#url, this.#options, { method: 'DELETE', headers, keepalive: true, query })
-  }
 }
 
 function isLoadedThread(value: unknown): value is LoadedThread {

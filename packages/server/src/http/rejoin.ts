@@ -2,7 +2,7 @@ import type { Agent } from '../run/agent.js'
 import { eventNumber, type LoggedEvent } from '../run-log/run-log.js'
 import { type Holder, ownerOf, type RunContext, runKey, subjectOf } from '../scope/run-context.js'
 import { bytesHeldBy, type Held, takeReply, takeRun } from './quota.js'
-import { readersOf } from './readers.js'
+import { readersOf, stopNow } from './readers.js'
 import { nothing, type Route, respond } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
 import { type SseFrames, sseFrames } from './sse.js'
@@ -113,13 +113,19 @@ export async function restFrames(
 }
 
 export const rejoinRoute: Route = {
-  allow: 'GET',
+  allow: 'GET, DELETE',
   async serve(agent, request, { keepAlive }) {
-    if (request.method !== 'GET') throw invalid('Send a GET request.', 405)
+    const { method } = request
+    if (method !== 'GET' && method !== 'DELETE') throw invalid('Send a GET or DELETE request.', 405)
     const query = queryOf(request.url)
     const [threadId, runId] = [query.get('threadId'), query.get('runId')]
-    const rejoin = readRejoin(agent, threadId, runId, request.header('last-event-id'))
-    return (await restFrames(agent, await request.context(), rejoin, request.gone, keepAlive)) ?? nothing
+    const run = readRejoin(agent, threadId, runId, request.header('last-event-id'))
+    const context = await request.context()
+    if (method === 'GET') return (await restFrames(agent, context, run, request.gone, keepAlive)) ?? nothing
+    const holder = subjectOf(context)
+    // Another user's run, or one of another process, is not found, and goes on.
+    if (holder) stopNow(runKey(holder, run.threadId, run.runId))
+    return nothing
   },
 }
 
@@ -127,6 +133,8 @@ export const rejoinRoute: Route = {
  * Responds to a GET with `threadId` and `runId` in the query, and an optional `Last-Event-ID`, with the rest of that run, for servers
  * with the Fetch API. 204 if there is nothing to rejoin: the run is unknown, no longer stored, another user's, or was read to its
  * end; the client then retries its request. 429 if the user has too many open runs. Needs `context.subject`, as runs are stored by owner.
+ *
+ * A DELETE with `threadId` and `runId` stops that run, if it is open in this process: 204 in any case.
  *
  * @throws CountersignError `invalid-option`
  *

@@ -2,9 +2,8 @@ import { isCountersignError, isRecord } from '@countersign/core'
 import { type LoadedThread, type OpenRun, readThread, threadsOf } from '../conversation/load-thread.js'
 import { sha256 } from '../encoding/bytes.js'
 import type { Agent } from '../run/agent.js'
-import { type RunContext, runKey, subjectOf } from '../scope/run-context.js'
+import { type RunContext, subjectOf } from '../scope/run-context.js'
 import { json, type Rejection, rejectionOf } from './http.js'
-import { stopNow } from './readers.js'
 import { rejoinRoute, type ThreadOptions } from './rejoin.js'
 import { nothing, type Reply, type Route, respond, whole } from './route.js'
 import { checkId, invalid, queryOf } from './run-input.js'
@@ -18,7 +17,7 @@ import type { SseFrames } from './sse.js'
  *
  * A PATCH with `messageId` shows the version of the conversation that this message is on (`agent.showVersion`), and gets the same response.
  *
- * With `runId` as well, a GET is handled like `rejoinResponse`, and a DELETE stops that run if it is open in this process: 204 in any case.
+ * With `runId` as well, a GET is handled like `rejoinResponse`, and so is a DELETE, which stops that run.
  *
  * Without `threadId`, a GET lists the user's conversations, the most recently active first: `{ threads, cursor }`, where each has `threadId`,
  * `title`, `createdAt`, `updatedAt` and `isRunning`. `limit` is at most 1,000 (default 50); `cursor` continues an earlier page. A PATCH with
@@ -43,7 +42,7 @@ export const threadRoute: Route = {
   async serve(agent, request, options) {
     const { method } = request
     const query = queryOf(request.url)
-    if (method === 'GET' && query.has('runId')) return rejoinRoute.serve(agent, request, options)
+    if (method !== 'PATCH' && query.has('runId')) return rejoinRoute.serve(agent, request, options)
     const context = await request.context()
     const reply = (found: Rejection) => whole(agent, context, found)
     if (method === 'GET' && !query.has('threadId'))
@@ -64,8 +63,7 @@ export const threadRoute: Route = {
         return (await threadsOf(agent).rename(key, title)) ? nothing : unknownThread()
       }
       case 'DELETE':
-        if (query.has('runId')) stopRun(threadId, id('runId'), context)
-        else await agent.removeThread({ threadId }, context, request.gone)
+        await agent.removeThread({ threadId }, context, request.gone)
         return nothing
       default:
         throw invalid('Send a GET, PATCH or DELETE request.', 405)
@@ -102,12 +100,6 @@ function readSince(text: string | null): number | undefined {
   if (text === null) return undefined
   if (/^\d{1,15}$/.test(text)) return Number(text)
   throw invalid('`since` must be a version.')
-}
-
-/** Another user's run, or one of another process, is not found, and goes on. */
-function stopRun(threadId: string, runId: string, context: RunContext | undefined): void {
-  const holder = subjectOf(context)
-  if (holder) stopNow(runKey(holder, threadId, runId))
 }
 
 type Tagged = Pick<LoadedThread, 'version' | 'title' | 'createdAt'> & {
