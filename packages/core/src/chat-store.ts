@@ -8,7 +8,7 @@ import {
   readMessages,
   readPendingApprovals,
 } from './machine/read.js'
-import { areAllToolsComplete, executingCalls, hasUnsentAnswer } from './machine/select.js'
+import { areAllToolsComplete, hasUnsentAnswer } from './machine/select.js'
 import { type ChatState, type ChatStateOptions, createChatState } from './machine/state.js'
 import { step } from './machine/step.js'
 import type { PendingApproval, ToolMap, UIMessage } from './messages.js'
@@ -217,6 +217,8 @@ export class ChatStore {
   }
 
   #drain(): void {
+    // Setting a length costs, and this runs on every delta.
+    if (this.#after.length === 0) return
     // Not `shift`, which moves all that follow. A callback may drain the rest.
     for (let next = this.#after[this.#drained]; next; next = this.#after[this.#drained]) {
       this.#drained++
@@ -269,12 +271,11 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
   const interrupts = readInterrupts(state)
   const { run, error } = state
   const isIdle = run.phase === 'idle'
-  const isExecuting = executingCalls(state).length > 0
   return {
     messages: readMessages(state),
     state: state.shared,
-    status: readStatus(),
-    isLoading: !isIdle || isExecuting,
+    status: isIdle ? readRest(state, pendingApprovals, interrupts) : run.isLost ? 'reconnecting' : run.phase,
+    isLoading: !isIdle || state.executing.size > 0,
     error,
     usage: state.usage,
     lastRun: isIdle ? run.last : undefined,
@@ -284,12 +285,16 @@ function readSnapshot(state: ChatState, threadId: string): ChatSnapshot {
     queue: state.queue,
     threadId,
   }
+}
 
-  function readStatus(): ChatStatus {
-    if (!isIdle) return run.isLost ? 'reconnecting' : run.phase
-    if (isExecuting) return 'executing'
-    if (error) return 'error'
-    if (pendingApprovals.length > 0) return 'awaiting-approval'
-    return interrupts.length > 0 ? 'awaiting-answer' : 'ready'
-  }
+/** The status while no run is open. */
+function readRest(
+  { executing, error }: ChatState,
+  pendingApprovals: readonly unknown[],
+  interrupts: readonly unknown[],
+): ChatStatus {
+  if (executing.size > 0) return 'executing'
+  if (error) return 'error'
+  if (pendingApprovals.length > 0) return 'awaiting-approval'
+  return interrupts.length > 0 ? 'awaiting-answer' : 'ready'
 }
