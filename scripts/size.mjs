@@ -21,7 +21,7 @@ export const aims = { first: 16, withBinding: 17, later: 12 }
 
 /** Budgets in KiB: the build fails above them. */
 export const budgets = [
-  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 34.9, later: 9.6 },
+  { name: 'client: ChatClient and fetchServerSentEvents', imports: client, first: 35, later: 9.6 },
   {
     // Aim: 1.5.
     name: 'client: previews and edits of them, on top of a page that shows approvals',
@@ -46,7 +46,7 @@ export const budgets = [
     name: `${name}: on top of the client`,
     imports: { ...client, [name]: name === 'svelte' ? '{ createChat }' : '{ useChat }' },
     onTop: true,
-    first: 1.65,
+    first: 1.7,
   })),
   {
     name: 'devtools: the element, on top of the client',

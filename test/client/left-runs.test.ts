@@ -10,6 +10,7 @@ import {
   scriptedModel,
   tool,
 } from '@countersign/server'
+import { passMacrotasks } from '@countersign/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { FakeBrowser, memoryPersistence } from './fake-browser.js'
@@ -68,7 +69,7 @@ function serve(goOnFor: number | undefined, ...replies: (ModelEvent | 'wait')[][
 type Server = ReturnType<typeof serve>
 
 /** Nothing arrives in a page that is left, and nothing is stored by it. */
-function openPage(server: Server, stored = memoryPersistence(), rejoin = true) {
+function openPage(server: Server, stored = memoryPersistence(), rejoin = true, saveEvery = 1) {
   const gone = new AbortController()
   const never = new Promise<never>(() => {})
   const fetch: typeof globalThis.fetch = async (url, init) => {
@@ -93,7 +94,7 @@ function openPage(server: Server, stored = memoryPersistence(), rejoin = true) {
             save: (threadId, record) => (gone.signal.aborted ? never : stored.save(threadId, record)),
             remove: (threadId) => stored.remove(threadId),
           },
-          { saveEvery: 1 },
+          { saveEvery },
         ),
         onError: ({ code }) => void errors.push(code),
       }),
@@ -303,6 +304,42 @@ test('what is said before it is known whether the run goes on is sent, also wher
   expect(await page.client.sendMessage('And?', { until: 'turn' })).toEqual({ status: 'sent' })
   expect(saidBy(page.client, 'user')).toBe('go And?')
   expect(saidBy(page.client)).toBe('Half Once more.')
+})
+
+test('F13 what is said as soon as the conversation is shown again does not give up the run that is open', async () => {
+  const server = serve(60_000, [words('Noted,'), 'wait', ...calls('note', { x: 1 })], [words('done.'), stop])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'Noted,')
+  before.leave()
+  const { client } = openPage(server, before.stored)
+  const unsubscribe = client.subscribe(() => {
+    if (client.getSnapshot().messages.length === 0) return
+    unsubscribe()
+    queueMicrotask(() => void client.sendMessage('And?'))
+  })
+  await client.restore()
+  await server.go()
+  await vi.waitUntil(() => saidBy(client).includes('Once more.') && !client.getSnapshot().isLoading)
+  expect([server.ran, server.asked()]).toEqual([['note'], 3])
+  expect(saidBy(client)).toBe('Noted, done. Once more.')
+})
+
+test('F13 a page that is reloaded again once it knows that its run is gone shows the error, too', async () => {
+  const server = serve(undefined, [words('Half '), 'wait'])
+  const before = openPage(server)
+  void before.client.sendMessage('go')
+  await isStored(before.stored, 'Half ')
+  before.leave()
+  const restarted = { ...server, handle: async () => new Response(null, { status: 204 }) }
+  const second = openPage(restarted, before.stored, true, 60_000)
+  await second.client.restore()
+  await vi.waitUntil(() => second.client.getSnapshot().status === 'error')
+  await passMacrotasks(20)
+  second.leave()
+  const third = openPage(restarted, before.stored)
+  await third.client.restore()
+  expect(third.client.getSnapshot()).toMatchObject({ status: 'error', error: { code: 'truncated-stream' } })
 })
 
 test('while the server cannot be reached, the text stays, and the next page rejoins the run', async () => {

@@ -244,6 +244,12 @@ test('T17 stop() ends the wait for the next try', async () => {
   })
 })
 
+test('T17 streams that end before their first event are tries, and end them', async () => {
+  const chat = setUp({ cuts: [3, 1, 1, 1, 1, 1], how: 'end' }, { attempts: 3 })
+  expect(await chat.client.sendMessage('go')).toMatchObject({ status: 'failed' })
+  expect(chat.requests).toEqual(['POST', 'GET', 'GET', 'GET'])
+})
+
 test('T18 a connection that says nothing for three heartbeats is lost, and the run is rejoined', async () => {
   const chat = setUp({ cuts: [4, 2], how: 'silence' }, { heartbeat: 10 })
   expect(await chat.client.sendMessage('go')).toEqual({ status: 'sent' })

@@ -274,6 +274,7 @@ function createCommands<Tools extends ToolMap>(session: Session<Tools>, runner: 
     setMessages(messages: readonly UIMessage[]): void {
       ending(() => {
         runner.void()
+        runner.forget()
         dispatch({ type: 'set-messages', messages })
         runner.resolveRest()
       })

@@ -113,11 +113,13 @@ async function* follow(
     const abort = () => own.abort()
     if (connect.signal.aborted) abort()
     connect.signal.addEventListener('abort', abort)
+    const opened = performance.now()
     try {
       for await (const batch of watched(open({ ...connect, onEventId, signal: own.signal }), own, limits)) {
         if (lost) connect.onLost?.(false)
         lost = undefined
-        failed = 0
+        // A stream that opens, and ends before it has brought anything, was of no use.
+        if (!isEmpty(batch) || performance.now() - opened >= limits.heartbeat) failed = 0
         hasBegun = true
         isOver ||= endsRun(batch)
         yield batch
@@ -166,6 +168,10 @@ async function* watched(
     // Not awaited: what says nothing may never close either.
     void iterator.return?.().catch(() => {})
   }
+}
+
+function isEmpty(batch: unknown): boolean {
+  return Array.isArray(batch) && batch.length === 0
 }
 
 function endsRun(batch: unknown): boolean {

@@ -57,9 +57,6 @@ export interface Run {
 /** Milliseconds to wait for events after RUN_FINISHED or RUN_ERROR: a proxy that never ends the response must not keep the run open. */
 const GRACE_MS = 1000
 
-/** Statuses that say nothing of the run that was asked for: the user has to sign in, or to wait. */
-const NOT_LET_IN = [401, 403, 408, 425, 429]
-
 /** A class, so that engines compile the code on the path of every event once instead of for each run. */
 export class StreamRun<Tools extends ToolMap> implements Run {
   readonly kind: RunKind
@@ -173,9 +170,12 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   /** Reads to the end of the stream. Events are applied synchronously; it awaits only the next read and the page's turn. */
   async #read(): Promise<RunEnd> {
     let empty = true
+    /** The server has answered with a stream. */
+    let isKnown = false
     try {
       for await (const batch of this.#events()) {
         clearTimeout(this.#grace)
+        isKnown = true
         const together: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
         empty &&= together.length === 0
         for (let at = 0; at < together.length && !this.#ended; ) {
@@ -201,9 +201,13 @@ export class StreamRun<Tools extends ToolMap> implements Run {
             this.end(this.#conclude())
           }, GRACE_MS)
       }
-      // A run that was open a moment ago, and has ended.
-      if (empty && this.#rejoin && !this.#rejoin.reader) return { type: 'aborted' }
-      if (empty) throw new CountersignError('empty-response', 'The server sent no event. Try again.')
+      if (empty) {
+        const isThere = this.#rejoin && isKnown
+        // A run that was open a moment ago, and has ended.
+        if (this.#rejoin && !isThere && !this.#rejoin.reader) return { type: 'aborted' }
+        const code = isThere ? 'truncated-stream' : 'empty-response'
+        throw new CountersignError(code, 'The server sent no event. Try again.')
+      }
       return this.#conclude()
     } catch (cause) {
       return this.#breakOff(toError(cause))
@@ -248,9 +252,13 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     }
     const { code, data } = error
     const status = data.status as number
-    // A proxy may report a failure although the server has the request. A rejoin that is not let in, or not yet, has not looked for the run.
-    const isFailure = status >= 500 || (this.#rejoin && NOT_LET_IN.includes(status))
-    if (code !== 'connection-failed' && code !== 'truncated-stream' && !isFailure) return end
+    const isCut = code === 'connection-failed' || code === 'truncated-stream'
+    // A proxy may report a failure although the server has the request, or answer a rejoin in place of the server, say with a login page: only
+    // a rejoin that finds nothing, or is no request for this server, tells that there is no such run.
+    const isElsewhere = this.#rejoin
+      ? code === 'not-an-event-stream' || (status > 400 && status !== 405)
+      : code === 'empty-response' || status >= 500
+    if (!isCut && !isElsewhere) return end
     // The run was complete before the stream broke; a retry would get a second reply.
     if (run.finish) return { type: 'success' }
     if (!this.connection.rejoin) return end

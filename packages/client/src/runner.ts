@@ -374,12 +374,16 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     /** Stores what the user did: a page may be left at any moment. Resolves with whether it is stored, if anything is. */
     keep: async (): Promise<boolean> => kept?.keep() ?? true,
 
+    /** The conversation is replaced: no run of it is rejoined. */
+    forget(): void {
+      broken = undefined
+    },
+
     /** Voids pending work: late events are ignored, running client tools are abandoned, checks are dropped. Call `resolveRest` afterwards. */
     void(): void {
       generation++
-      // It may go on there.
+      // It may go on there. What it has done is not known here: `retry()` still reads that first.
       if (broken) session.stopOnServer(broken.connection, broken.cursor)
-      broken = undefined
       run?.end({ type: 'aborted' })
       tools.giveUp()
     },

@@ -69,10 +69,7 @@ export function langGraph(options: LangGraphOptions): Connection {
 
   async function stateOf(url: string, { headers, signal }: ConnectOptions): Promise<LangGraphState> {
     const asked = { method: 'GET', headers: { ...headers, accept: 'application/json' }, signal }
-    const response = await fetchResponse(`${url}/state`, options, asked).catch((error: unknown) => {
-      if (error instanceof CountersignError && error.data.status === 404) return undefined
-      throw error
-    })
+    const response = await fetchResponse(`${url}/state`, options, asked).catch(ifThere)
     return readState(await response?.json())
   }
 
@@ -224,7 +221,8 @@ export function langGraph(options: LangGraphOptions): Connection {
       const url = await urlOf(threadId)
       const headers = { ...connect.headers, accept: eventStream, 'last-event-id': lastEventId }
       const asked = { method: 'GET', headers, signal: connect.signal }
-      const response = await fetchResponse(`${url}/runs/${run.id}/stream`, options, asked)
+      const response = await fetchResponse(`${url}/runs/${run.id}/stream`, options, asked).catch(ifThere)
+      if (!response) return
       let isEmpty = true
       for await (const events of eventsOf(response, url, run, connect)) {
         isEmpty = false
@@ -236,6 +234,12 @@ export function langGraph(options: LangGraphOptions): Connection {
       if (!connect.signal.aborted) yield end(input, reader)
     },
   }
+}
+
+/** The server has no such thing. */
+function ifThere(error: unknown): undefined {
+  if (error instanceof CountersignError && error.data.status === 404) return undefined
+  throw error
 }
 
 function cut(): CountersignError {

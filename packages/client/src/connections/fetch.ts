@@ -96,8 +96,11 @@ export function fetchServerSentEvents(url: Endpoint, options: ServerSentEventsOp
     ...connection,
     async *rejoin(cursor, connect) {
       const response = await ask('GET', cursor, connect)
-      if (response.status !== 204)
-        yield* readEvents(responseBody(url, response, eventStream), options, connect)
+      if (response.status === 204) return
+      const body = responseBody(url, response, eventStream)
+      // There is such a run, even if its stream ends before the next event.
+      yield []
+      yield* readEvents(body, options, connect)
     },
     // If that fails, the run ends as one without a reader.
     stop: (cursor, connect) => void ask('DELETE', cursor, connect).catch(() => {}),

@@ -41,6 +41,9 @@ export class LeftRuns {
     })
   }
 
+  /** Whether it is not known yet if another page has the run open: what the user says now must not begin another one. */
+  isAsking = false
+
   /** A run may have begun or ended. */
   update(): void {
     this.#lock.update()
@@ -55,10 +58,13 @@ export class LeftRuns {
     const warn = (message: string) => this.#session.warn(message)
     const connection = options.compat?.(options.connection, warn) ?? options.connection
     const before = readRecord(state)
+    this.isAsking = false
     if (runId === undefined || !from || !connection.rejoin || !isAllOnServer(before, from)) return
     const { run } = state
     // A page that has the run open runs its client tools, too.
+    this.isAsking = true
     const isForeign = (await this.#lock.try()) === false
+    this.isAsking = false
     if (run !== state.run) return
     this.#runs.former = isForeign ? undefined : runId
     const unsent = new Set(state.unsent)
@@ -72,7 +78,7 @@ export class LeftRuns {
         isForeign,
       })
       void rejoined.then((isThere) => {
-        if (!isThere) this.#restore(before, runId, unsent)
+        if (!isThere) this.#restore(before, runId, unsent, keep)
         else if (isForeign) void this.#takeOver(runId, keep)
         known()
       })
@@ -127,13 +133,15 @@ export class LeftRuns {
   }
 
   /** There is no such run. What the user has done meanwhile has waited for its end. */
-  #restore(before: ThreadRecord, openRun: string, unsent: ReadonlySet<unknown>): void {
+  #restore(before: ThreadRecord, openRun: string, unsent: ReadonlySet<unknown>, keep: () => unknown): void {
     const { state } = this.#session
     const isAnswered = [...state.unsent].some((item) => !unsent.has(item))
     const isSaid = state.queue.length > before.queue.length
     const { run, from, error } = before
     const record = omitUndefined({ ...readRecord(state), run, from, error, openRun })
     this.#session.dispatch({ type: 'restore', record })
+    // Without its error, what is stored now would look complete.
+    keep()
     if (isSaid) this.#host.sendQueued()
     else if (isAnswered) void this.#host.perform('retry', undefined)
   }

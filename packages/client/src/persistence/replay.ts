@@ -29,8 +29,8 @@ export function replaying(
       let missing = shown()
       for await (const batch of connection.rejoin?.(cursor, { ...options, onEventId }) ?? []) {
         const events: readonly unknown[] = Array.isArray(batch) ? batch : [batch]
-        if (!held) yield batch
-        else if (events.length > 0) {
+        if (!held || events.length === 0) yield batch
+        else {
           known()
           held.push(...events)
           missing -= events.reduce<number>((sum, event) => sum + sizeOfEvent(event), 0)

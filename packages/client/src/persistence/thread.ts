@@ -88,6 +88,7 @@ export class Thread implements KeptThread {
   /** Whether the conversation is loaded, and this tab may change it. */
   #isHere(): boolean {
     const mayShare = this.#session.options.tabs !== undefined && !this.#isAlone
+    if (this.#left?.isAsking) return false
     return mayShare ? this.#link?.leads === true : this.#keeper.ready
   }
 
@@ -101,6 +102,7 @@ export class Thread implements KeptThread {
     const link = this.#session.options.tabs?.join(this.#tabHost)
     if (!link) {
       this.#isAlone = true
+      if (this.#left) this.#left.isAsking = true
       await this.#keeper.restore()
       await this.#rejoin(this.#keeper.loaded)
       return undefined
@@ -114,6 +116,7 @@ export class Thread implements KeptThread {
 
   /** Rejoins the run that a record tells of. A server that does not respond must not block the chat. */
   async #rejoin(record: ThreadRecord | undefined): Promise<void> {
+    if (this.#left) this.#left.isAsking = record !== undefined
     if (!record) return
     const keep = () => this.#keeper.keep()
     const known = new AbortController()

@@ -124,21 +124,12 @@ function judgeNumber(text: string): Refusal | undefined {
       'unsafe-integer',
       `The integer ${excerpt(text)} is beyond 2^53 - 1 and not exact. Send it as a string.`,
     )
-  if (isTooPrecise(text, value))
+  if (!isExactJson(text))
     return refuse(
       'inexact-number',
       `The number ${excerpt(text)} has digits that a double does not keep. Round it, or send it as a string.`,
     )
   return undefined
-}
-
-/** No double needs more digits to be told from all others. Below the smallest normal one, it keeps fewer. */
-const MOST_DIGITS = 17
-const SMALLEST_NORMAL = 2 ** -1022
-
-function isTooPrecise(text: string, value: number): boolean {
-  const digits = text.replace(/e.*|[-.]/gi, '').replace(/^0+/, '')
-  return (digits.length > MOST_DIGITS || Math.abs(value) < SMALLEST_NORMAL) && !isExactJson(text)
 }
 
 /** Where the string that starts at `at` ends; the last character if it never does. */
