@@ -45,6 +45,8 @@ export function isSuccess(outcome: ToolOutcome): outcome is ToolSuccess {
  * copy, unaffected by later changes of the tool.
  */
 export function succeeded(value: unknown): ToolOutcome {
+  // No copy: it can't change.
+  if (typeof value === 'string') return { kind: 'ok', value }
   const written = writeJson(value)
   return written.ok
     ? { kind: 'ok', value: JSON.parse(written.text) }
@@ -100,6 +102,9 @@ export function toResultContent(outcome: ToolOutcome): {
   }
 }
 
+/** Characters of a text beyond which its value is parsed each time it is read, and not kept: it may take many times what its text does. */
+const LONG_JSON = 65_536
+
 /**
  * Reads the outcome of a tool message. Only `flag` or `error` mark a failure: a tool may return an object
  * with its own `kind` or `type`.
@@ -109,10 +114,17 @@ export function fromResultContent(
   flag: FailureFlag | undefined,
   error?: string | undefined,
 ): ToolOutcome {
-  const value = typeof content === 'string' ? parseJson(content, content) : content
-  if (flag === undefined) {
-    return error === undefined ? { kind: 'ok', value } : failed('execution_error', error)
+  if (flag === undefined && error !== undefined) return failed('execution_error', error)
+  if (flag === undefined && typeof content === 'string' && content.length > LONG_JSON) {
+    return {
+      kind: 'ok',
+      get value() {
+        return parseJson(content, content)
+      },
+    }
   }
+  const value = typeof content === 'string' ? parseJson(content, content) : content
+  if (flag === undefined) return { kind: 'ok', value }
   const payload = readPayload(value)
   // A payload without a reason has none: `error` may only repeat its kind.
   return payload === undefined
