@@ -88,18 +88,23 @@ export function toResultContent(outcome: ToolOutcome): {
   readonly content: string
   readonly flag?: FailureFlag
 } {
-  const checked = isSuccess(outcome) ? succeeded(outcome.value) : outcome
-  if (isSuccess(checked)) {
-    const { value } = checked
-    return { content: typeof value === 'string' ? textContent(value) : JSON.stringify(value) }
-  }
-  const { kind, code } = checked
+  const written = isSuccess(outcome) ? contentOf(outcome.value) : outcome
+  if (typeof written === 'string') return { content: written }
+  const { kind, code } = written
   const word: FailureFlag['outcome'] =
     kind === 'denied' ? 'denied' : kind === 'cancelled' ? 'cancelled' : 'error'
   return {
-    content: JSON.stringify(toFailurePayload(checked)),
+    content: JSON.stringify(toFailurePayload(written)),
     flag: { outcome: word, ...(code === undefined ? {} : { code }) },
   }
+}
+
+function contentOf(value: unknown): string | ToolFailure {
+  if (typeof value === 'string') return textContent(value)
+  const written = writeJson(value)
+  if (!written.ok) return failed('execution_error', written.reason)
+  // What `toJSON` has made a string of.
+  return written.text.startsWith('"') ? textContent(JSON.parse(written.text)) : written.text
 }
 
 /** Characters of a text beyond which its value is parsed each time it is read, and not kept: it may take many times what its text does. */
