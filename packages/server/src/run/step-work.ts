@@ -67,7 +67,8 @@ export class StepWork {
     }
   }
 
-  async settle(
+  /** Not async: while it is sent, its text is kept, and the outcome is not. */
+  settle(
     toolCallId: string,
     outcome: ToolOutcome,
     said: {
@@ -80,8 +81,12 @@ export class StepWork {
     const own = { decided, provider: provider && { [providerOf(settings.model)]: provider } }
     const message = resultMessage(settings.generateId(), toolCallId, outcome, own)
     this.results.set(toolCallId, message)
+    return this.#send(message)
+  }
+
+  async #send(message: ToolMessage): Promise<void> {
     await emitResult(this.scope, message).catch((error: unknown) => {
-      this.results.delete(toolCallId)
+      this.results.delete(message.toolCallId)
       this.fail(error)
     })
   }
