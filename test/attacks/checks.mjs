@@ -289,6 +289,7 @@ export const checks = {
     put: 'return false',
   },
   'unsafe integers': never(strict, 'Number.isInteger(value) && !Number.isSafeInteger(value)'),
+  'exact numbers': never(strict, '!isExactJson(text)'),
   'numbers are finite': never(strict, '!Number.isFinite(value)'),
   'argument depth': never(strict, 'jsonDepthExceeds(text, maxDepth)'),
   'argument size': never(strict, 'isLargerThan(text, maxBytes)'),

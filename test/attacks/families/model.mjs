@@ -22,7 +22,13 @@ export const fromModel = [
       'duplicate keys',
     ],
     ['arguments with a duplicate key further down', '{"a":[{"b":{"c":1,"c":2}}]}', 'duplicate keys'],
-    ['arguments with an integer that is not exact', '{"amount":9007199254740993}', 'unsafe integers'],
+    [
+      'arguments with an integer that is not exact',
+      '{"amount":9007199254740993}',
+      'unsafe integers',
+      { behind: ['exact numbers'] },
+    ],
+    ['arguments with a fraction that is not exact', '{"amount":999999999999999.17}', 'exact numbers'],
     [
       'arguments with an integer in another spelling that is not exact',
       '{"amount":1e300}',
