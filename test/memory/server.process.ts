@@ -101,7 +101,7 @@ const toolCall = (name: string, input: unknown): ModelEvent => ({
   arguments: JSON.stringify(input),
 })
 
-/** `ask 3` asks three times, `fill 9` asks once with nine characters, `pay 9 x` pays somebody whose name begins so and has nine characters, `report 5` reports five times, `long 9` gives nine characters again and again, `lots 5 9` gives them five times at once; to anything else it says hello. It keeps nothing. */
+/** `ask 3` asks three times, `fill 9` asks once with nine characters, `pay 9 x` pays somebody whose name begins so and has nine characters, `report 5` reports five times, `long 9` gives nine characters again and again; to anything else it says hello. It keeps nothing. */
 const model: Model = {
   id: 'script',
   async *stream({ messages }) {
@@ -109,11 +109,9 @@ const model: Model = {
     const said = last?.role === 'user' ? JSON.stringify(last.content) : ''
     const again = last?.role === 'tool' ? JSON.stringify(messages.at(0)?.content) : ''
     const [, verb, times = '1', name = ''] =
-      /(ask|fill|pay|report|lots) (\d+) ?(\w*)/.exec(said) ?? /(long) (\d+)/.exec(said + again) ?? []
+      /(ask|fill|pay|report) (\d+) ?(\w*)/.exec(said) ?? /(long) (\d+)/.exec(said + again) ?? []
     if (verb === 'ask')
       for (let at = 0; at < Number(times); at++) yield toolCall('mail', { to: 'ann@example.org' })
-    else if (verb === 'lots')
-      for (let at = 0; at < Number(times); at++) yield toolCall('long', { times: Number(name) })
     else if (verb === 'fill') yield toolCall('mail', { to: 'x'.repeat(Number(times)) })
     else if (verb === 'pay') yield toolCall('pay', { to: name.padEnd(Number(times), 'я') })
     else if (verb === 'report' || verb === 'long') yield toolCall(verb, { times: Number(times) })
@@ -139,24 +137,11 @@ const waiting =
     return work(...given)
   }
 const store = memoryThreads()
-/** As in a database elsewhere, which takes a while, and does not keep the results of tools here. */
-const append: typeof store.append = async (key, change) => {
-  const messages = change.messages?.map((one) => {
-    const message = JSON.parse(one.message)
-    return message.role === 'tool'
-      ? { ...one, message: JSON.stringify({ ...message, content: 'kept elsewhere' }) }
-      : one
-  })
-  if (change.messages?.some((_, at) => messages?.[at] !== change.messages?.[at]))
-    await new Promise((resolve) => setTimeout(resolve, 200))
-  return store.append(key, messages ? { ...change, messages } : change)
-}
 const log = memoryRunLog()
 const keeping = createAgent({
   model,
-  tools: [long],
   limits: { ...limits, cachedThreadBytes: 1 },
-  threads: { ...store, append, load: waiting(store.load), rename: waiting(store.rename) },
+  threads: { ...store, load: waiting(store.load), rename: waiting(store.rename) },
   runLog: { ...log, read: waiting(log.read) },
   approvals: { ledger: memoryLedger() },
   warn: () => {},

@@ -52,7 +52,7 @@ export interface Limits {
   /**
    * Estimated bytes of the requests of open runs, the stored conversations they continue, and twice what their tools return: two per
    * character, and 64 per value. Default 64 MiB per user, 256 MiB in total. A user's long replies count apart, within the same total.
-   * Beyond that: 429 `too-many-runs`, which also ends a run whose tool has returned too much: of more than 1,024 characters, only that it ran is kept. A user's only run always fits. The results of
+   * Beyond that: 429 `too-many-runs`, which also ends a run whose tool has returned too much; a user's only run always fits. The results of
    * one run, from the second on, take at most one user's share.
    */
   readonly runBytes?: Share | undefined

@@ -45,8 +45,6 @@ export function isSuccess(outcome: ToolOutcome): outcome is ToolSuccess {
  * copy, unaffected by later changes of the tool.
  */
 export function succeeded(value: unknown): ToolOutcome {
-  // No copy: it can't change.
-  if (typeof value === 'string') return { kind: 'ok', value }
   const written = writeJson(value)
   return written.ok
     ? { kind: 'ok', value: JSON.parse(written.text) }
@@ -88,27 +86,19 @@ export function toResultContent(outcome: ToolOutcome): {
   readonly content: string
   readonly flag?: FailureFlag
 } {
-  const written = isSuccess(outcome) ? contentOf(outcome.value) : outcome
-  if (typeof written === 'string') return { content: written }
-  const { kind, code } = written
+  const checked = isSuccess(outcome) ? succeeded(outcome.value) : outcome
+  if (isSuccess(checked)) {
+    const { value } = checked
+    return { content: typeof value === 'string' ? textContent(value) : JSON.stringify(value) }
+  }
+  const { kind, code } = checked
   const word: FailureFlag['outcome'] =
     kind === 'denied' ? 'denied' : kind === 'cancelled' ? 'cancelled' : 'error'
   return {
-    content: JSON.stringify(toFailurePayload(written)),
+    content: JSON.stringify(toFailurePayload(checked)),
     flag: { outcome: word, ...(code === undefined ? {} : { code }) },
   }
 }
-
-function contentOf(value: unknown): string | ToolFailure {
-  if (typeof value === 'string') return textContent(value)
-  const written = writeJson(value)
-  if (!written.ok) return failed('execution_error', written.reason)
-  // What `toJSON` has made a string of.
-  return written.text.startsWith('"') ? textContent(JSON.parse(written.text)) : written.text
-}
-
-/** Characters of a text beyond which its value is parsed each time it is read, and not kept: it may take many times what its text does. */
-const LONG_JSON = 65_536
 
 /**
  * Reads the outcome of a tool message. Only `flag` or `error` mark a failure: a tool may return an object
@@ -119,17 +109,10 @@ export function fromResultContent(
   flag: FailureFlag | undefined,
   error?: string | undefined,
 ): ToolOutcome {
-  if (flag === undefined && error !== undefined) return failed('execution_error', error)
-  if (flag === undefined && typeof content === 'string' && content.length > LONG_JSON) {
-    return {
-      kind: 'ok',
-      get value() {
-        return parseJson(content, content)
-      },
-    }
-  }
   const value = typeof content === 'string' ? parseJson(content, content) : content
-  if (flag === undefined) return { kind: 'ok', value }
+  if (flag === undefined) {
+    return error === undefined ? { kind: 'ok', value } : failed('execution_error', error)
+  }
   const payload = readPayload(value)
   // A payload without a reason has none: `error` may only repeat its kind.
   return payload === undefined

@@ -31,8 +31,7 @@ interface ChangeOptions {
 
 interface Stored {
   readonly parent: string | null
-  /** Not its text: this one shares the long strings with the conversation. */
-  readonly message: Message
+  readonly text: string
 }
 
 /** A message of the user interface: the stored message before it, and its own last one. */
@@ -68,8 +67,9 @@ export class RecordedBranch {
     )
     const end = messages.slice(from)
     this.#end.dispatch({ type: 'MESSAGES_SNAPSHOT', messages: end })
-    this.#stored = new Map(end.map((message, at) => [message.id, { parent: parentOf(from + at), message }]))
-    for (const call of this.#end.state.calls.values()) call.output = undefined
+    this.#stored = new Map(
+      end.map((message, at) => [message.id, { parent: parentOf(from + at), text: JSON.stringify(message) }]),
+    )
     let last = this.#before
     for (const message of this.#end.getSnapshot().messages) {
       const before = last
@@ -96,9 +96,6 @@ export class RecordedBranch {
     else {
       if (event.type === 'CUSTOM' && event.name === 'approval-requested') this.#settleBefore(event.value)
       this.#end.dispatch(event)
-      // The content is stored, and the value that was parsed from it may take many times as much.
-      const call = event.type === 'TOOL_CALL_RESULT' && this.#end.state.calls.get(event.toolCallId)
-      if (call) call.output = undefined
     }
   }
 
@@ -114,19 +111,19 @@ export class RecordedBranch {
   /** What has changed since it was stored, with its marks. */
   change(options: ChangeOptions = {}): BranchChange {
     const parts = [...this.#changedParts.values()]
-    const { messages, changed, places, head } = this.#changed(options.withoutParts)
+    const { messages, places, head } = this.#changed(options.withoutParts)
     const { cut, unanswered } = this.#marks(head, messages, options)
     for (const id of [...(cut === this.#cut ? [] : [this.#cut, cut]), unanswered]) {
-      const stored = this.#stored.get(id ?? '')
+      const { parent, text } = this.#stored.get(id ?? '') ?? {}
       const isIn = messages.some((message) => message.id === id)
-      if (id && stored !== undefined && !isIn)
-        messages.push({ id, parent: stored.parent, message: JSON.stringify(stored.message) })
+      if (id && text !== undefined && parent !== undefined && !isIn)
+        messages.push({ id, parent, message: text })
     }
     const commit = () => {
       this.#cut = cut
       for (const part of parts)
         if (this.#changedParts.get(part.id) === part) this.#changedParts.delete(part.id)
-      for (const [id, stored] of changed) this.#stored.set(id, stored)
+      for (const { id, parent, message } of messages) this.#stored.set(id, { parent, text: message })
       for (const [message, place] of places) this.#places.set(message, place)
     }
     const change = messages.map((message) =>
@@ -138,7 +135,6 @@ export class RecordedBranch {
   /** The messages that differ from what is stored, the places of all that were converted, and the last id. */
   #changed(withoutParts = false) {
     const messages: StoredMessage[] = []
-    const changed = new Map<string, Stored>()
     const places: (readonly [UIMessage, Place])[] = []
     let head = this.#before
     for (const message of this.#end.getSnapshot().messages) {
@@ -152,16 +148,15 @@ export class RecordedBranch {
       const converted = toAGUIMessages([message])
       for (const part of converted) {
         if (isLeft(part)) continue
+        const text = JSON.stringify(part)
         const stored = this.#stored.get(part.id)
-        if (stored?.parent !== head || !isSame(stored.message, part)) {
-          messages.push({ id: part.id, parent: head, message: JSON.stringify(part) })
-          changed.set(part.id, { parent: head, message: part })
-        }
+        if (stored?.text !== text || stored.parent !== head)
+          messages.push({ id: part.id, parent: head, message: text })
         head = part.id
       }
       if (!converted.some(isLeft)) places.push([message, { before, last: head }])
     }
-    return { messages, changed, places, head }
+    return { messages, places, head }
   }
 
   /**
@@ -181,15 +176,6 @@ export class RecordedBranch {
     const isCut = isOwn || end.parts.at(-1)?.type === 'tool-result'
     return isUnfinished && isCut && this.#end.state.asked.length === 0 ? { cut: head } : {}
   }
-}
-
-/** Whether both are stored as the same text, but for the order of members. What is the same string is not read. */
-function isSame(one: Message, other: Message): boolean {
-  const [before, after]: [Partial<Message>, Partial<Message>] = [one, other]
-  const names = Object.keys({ ...one, ...other }) as (keyof Message)[]
-  return names.every(
-    (name) => before[name] === after[name] || JSON.stringify(before[name]) === JSON.stringify(after[name]),
-  )
 }
 
 /** The index of the last user message with no call before it that is open, or whose result comes behind it. */

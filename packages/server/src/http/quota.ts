@@ -94,29 +94,17 @@ export function holdMore(held: Held, size: number, { runBytes }: FullLimits): vo
   if (!held.grow(Math.min(size, Math.max(0, runBytes.perOwner - held.size)))) throw tooManyRuns()
 }
 
-interface HeldResults {
-  /** @throws CountersignError `too-many-runs` */
-  hold(result: { readonly content: unknown }): void
-  /** For how much of their texts, which wait for the reader, there is room already. */
-  readonly textSize: number
-}
-
 /**
  * Takes room for each result of a run, twice its size: the run keeps it for the model, and its text waits for the reader. Together they take
  * at most the share of one user. The first result always fits, or its run could never continue.
  */
-export function holdResults(held: Held, limits: FullLimits): HeldResults {
+export function holdResults(held: Held, limits: FullLimits): (result: { readonly content: unknown }) => void {
   let taken = 0
-  return {
-    hold({ content }) {
-      const size = 2 * bytesHeldBy(content)
-      if (taken > 0 && taken + size > limits.runBytes.perOwner) throw tooManyRuns()
-      holdMore(held, size, limits)
-      taken += size
-    },
-    get textSize() {
-      return taken / 2
-    },
+  return ({ content }) => {
+    const size = 2 * bytesHeldBy(content)
+    if (taken > 0 && taken + size > limits.runBytes.perOwner) throw tooManyRuns()
+    holdMore(held, size, limits)
+    taken += size
   }
 }
 

@@ -81,15 +81,11 @@ export async function openReplay(
   }
   if (batches === undefined) return undefined
   const events = untilRead(batches, release)
-  return readBatches(
-    events,
-    (size) => takeReply(ownerOf(holder), size, agent.limits),
-    async () => {
-      // A generator that waits does not react to return(), and one that has not begun runs no `finally`.
-      leave()
-      await events.return()
-    },
-  )
+  return readBatches(events, ownerOf(holder), agent.limits, async () => {
+    // A generator that waits does not react to return(), and one that has not begun runs no `finally`.
+    leave()
+    await events.return()
+  })
 }
 
 async function* untilRead(

@@ -7,7 +7,7 @@ import type { Agent } from '../run/agent.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { createChannel, type Outlet } from '../scope/channel.js'
 import { type Holder, ownerOf, type RunContext, runKey } from '../scope/run-context.js'
-import { type Held, holdResults, takeEarlyAnswer, takeReply } from './quota.js'
+import { type Held, holdResults, takeEarlyAnswer } from './quota.js'
 import { runReaders } from './readers.js'
 import { batchSize, readBatches } from './unread.js'
 
@@ -65,8 +65,8 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
   const delivered = new Promise<void>((resolve) => {
     deliver = resolve
   })
-  const results = holdResults(held, agent.limits)
-  const known = { context, disconnected: stopping.signal, thread, delivered, hold: results.hold, maxSteps }
+  const hold = holdResults(held, agent.limits)
+  const known = { context, disconnected: stopping.signal, thread, delivered, hold, maxSteps }
   const run = agent.run(input, { ...known, answers })
   let began = false
   let left: AbortSignal | undefined
@@ -107,8 +107,7 @@ export function serveRun(agent: Agent, input: RunAgentInput, options: ServeOptio
       write(outlet).finally(() => void sleep(limits.stallTime, left, false).then(deliver)),
     { sizeOf: batchSize, limits },
   )
-  const share = (size: number) => takeReply(ownerOf(holder), Math.max(0, size - results.textSize), limits)
-  const served = readBatches(events, share, async () => {
+  const served = readBatches(events, ownerOf(holder), limits, async () => {
     // The server has taken what the request brought, so it is carried out like that of a reader who leaves later.
     if (!began && goOnFor > 0 && kept && isNews(input, thread)) void events.next()
     // First, so that a read which comes meanwhile does not start the run.

@@ -1,6 +1,7 @@
+import type { FullLimits } from '../limits.js'
 import type { LoggedEvent } from '../run-log/run-log.js'
 import { jsonSize } from '../scope/channel.js'
-import type { Held } from './quota.js'
+import { type Held, type QuotaOwner, takeReply } from './quota.js'
 
 /** Bytes of a batch that counts in its reader's share. */
 const LONG_BATCH = 128 * 1024
@@ -11,12 +12,13 @@ export function batchSize(batch: readonly LoggedEvent[]): number {
 
 /**
  * The events of a run for one reader, who calls `return` once the last batch has been sent, and `leave` is called. A stalled reader never takes
- * the batch that it was given last, so for a long one a `share` is taken until it asks for the next: without room for
+ * the batch that it was given last, so a long one counts in its owner's share of replies until it asks for the next: without room for
  * it, reading fails with `too-many-runs`.
  */
 export function readBatches(
   events: AsyncIterator<readonly LoggedEvent[]>,
-  share: (size: number) => Held,
+  owner: QuotaOwner,
+  limits: FullLimits,
   leave: () => Promise<void> | void,
 ): AsyncIterableIterator<readonly LoggedEvent[]> {
   let held: Held | undefined
@@ -29,7 +31,7 @@ export function readBatches(
       // It may have left while this batch was on its way.
       if (hasLeft || size <= LONG_BATCH) return next
       try {
-        held = share(size)
+        held = takeReply(owner, size, limits)
       } catch (error) {
         await reading.return?.()
         throw error

@@ -1,6 +1,7 @@
 import {
   type AGUIEvent,
   CountersignError,
+  type EventOf,
   isCountersignError,
   type Message,
   PROTOCOL_VERSION,
@@ -38,7 +39,6 @@ import { createLimiter } from '../tools/limiter.js'
 import type { AgentMethod } from '../tools/tool-errors.js'
 import { withClientTools } from '../tools/toolkit.js'
 import { askedBy } from './asked-by.js'
-import { countResults, type HoldResult } from './counted-results.js'
 import { emitResult } from './emit.js'
 import { runFinished } from './observe.js'
 import { resumeConversation } from './resume.js'
@@ -69,11 +69,8 @@ export interface RunOptions<Output = unknown> extends OutputOptions<Output> {
    * one more was asked for, or their reader has gone, at most `limits.stallTime` after the end of the run.
    */
   readonly delivered?: Promise<void> | undefined
-  /**
-   * Counts a result that the run keeps until its end: once its tool has ended, or before it is sent. An error of it ends the run. What the
-   * tool returned is dropped then; of its call, the conversation keeps that it ran.
-   */
-  readonly hold?: HoldResult | undefined
+  /** Counts a result that the run keeps until its end, before it is sent. An error of it ends the run. */
+  readonly hold?: ((result: EventOf<'TOOL_CALL_RESULT'>) => void) | undefined
   /** How often this run may call the model, at most. 0: it only carries out answers. Default: the agent's. */
   readonly maxSteps?: number | undefined
 }
@@ -133,10 +130,9 @@ export async function driveRun(
     stop = anySignal([early, thread?.lost])
     const ids = new Set(messages.map(({ id }) => id))
     const generateId = thread?.newId ?? newIds(settings.generateId, (id) => ids.has(id))
-    const results = countResults(options.hold)
     const scope = openScope({ ...settings, generateId }, { ...input, messages }, options, origin, {
-      emit: recorded(results.counted(emit), thread),
-      ...{ report, usage, observer, stop, keepRoom: thread?.keepRoom, keepResult: results.keep },
+      emit: recorded(counted(emit, options.hold), thread),
+      ...{ report, usage, observer, stop, keepRoom: thread?.keepRoom },
     })
     return runPipeline(scope, { ...input, messages }, thread)
   }
@@ -216,6 +212,13 @@ function recorded(emit: Emit<AGUIEvent>, thread: OpenThread | undefined): Emit<A
   }
 }
 
+function counted(emit: Emit<AGUIEvent>, hold: RunOptions['hold']): Emit<AGUIEvent> {
+  return (event) => {
+    if (event.type === 'TOOL_CALL_RESULT') hold?.(event)
+    return emit(event)
+  }
+}
+
 function speaksModern({ protocolVersion }: RunInput): boolean {
   return protocolVersion !== undefined
 }
@@ -225,7 +228,7 @@ function openScope(
   input: RunInput,
   { signal, context = {}, answers, maxSteps = settings.maxSteps }: RunOptions,
   { method }: RunOrigin,
-  own: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer' | 'keepRoom' | 'keepResult'>,
+  own: Pick<RunScope, 'emit' | 'report' | 'stop' | 'usage' | 'observer' | 'keepRoom'>,
 ): RunScope {
   const toolkit = withClientTools(settings.toolkit, input.tools ?? [], settings.warn)
   return {

@@ -67,8 +67,7 @@ export class StepWork {
     }
   }
 
-  /** Not async: while it is sent, its text is kept, and the outcome is not. */
-  settle(
+  async settle(
     toolCallId: string,
     outcome: ToolOutcome,
     said: {
@@ -81,12 +80,8 @@ export class StepWork {
     const own = { decided, provider: provider && { [providerOf(settings.model)]: provider } }
     const message = resultMessage(settings.generateId(), toolCallId, outcome, own)
     this.results.set(toolCallId, message)
-    return this.#send(message)
-  }
-
-  async #send(message: ToolMessage): Promise<void> {
     await emitResult(this.scope, message).catch((error: unknown) => {
-      this.results.delete(message.toolCallId)
+      this.results.delete(toolCallId)
       this.fail(error)
     })
   }

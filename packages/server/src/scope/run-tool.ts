@@ -26,7 +26,6 @@ export function runTool(
   const progress = (data: unknown) => progressEvent(call.id, call.name, data)
   return executeTool({
     ...{ tool, input: call.input, signal, leave, observer, maxSize: scope.settings.limits.resultSize },
-    keep: (content) => scope.keepResult?.(call.id, content) ?? true,
     context: { toolCallId: call.id, threadId, runId, context, ...start },
     stream: async (data) => scope.emit(progress(data)),
     report: (data) => scope.report(progress(data)),

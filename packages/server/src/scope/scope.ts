@@ -44,8 +44,6 @@ export interface RunScope {
   readonly written: WrittenParts
   /** Of the stored conversation, if there is one (`OpenThread`). */
   readonly keepRoom?: (() => Promise<void>) | undefined
-  /** Takes room for what a tool has returned. Returns false if there is none: the run then ends once that is reported. */
-  readonly keepResult?: ((toolCallId: string, content: string) => boolean) | undefined
 }
 
 /** Whether an answer, which may arrive in another run, finds this very tool. */

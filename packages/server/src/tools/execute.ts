@@ -5,7 +5,6 @@ import { anySignal, untilAborted } from '../encoding/signals.js'
 import type { RunObserver } from '../observe/run-observer.js'
 import {
   failed,
-  fromResultContent,
   isSuccess,
   succeeded,
   type ToolFailure,
@@ -33,8 +32,6 @@ export interface ToolRun {
   readonly leave?: AbortSignal | undefined
   /** The maximum bytes of its result in a request. */
   readonly maxSize: number
-  /** Takes room for a result. Returns false if there is none. */
-  readonly keep?: ((content: string) => boolean) | undefined
   readonly observer?: RunObserver | undefined
 }
 
@@ -72,26 +69,12 @@ async function attempt(
   }
 }
 
-/** Characters of a result that there is always room for: what an approved tool says of its effect is not lost to others' floods. */
-const SHORT_RESULT = 1024
-
-/**
- * A result that is too long would make every later request of its conversation too large. Room for any other is taken here, before anything
- * is awaited: many calls may end at once, and wait with their results for a store.
- */
-function withinLimit({ tool, maxSize, keep }: ToolRun, outcome: ToolOutcome): ToolOutcome {
+/** A result that is too long would make every later request of its conversation too large. */
+function withinLimit({ tool, maxSize }: ToolRun, outcome: ToolOutcome): ToolOutcome {
   if (!isSuccess(outcome)) return withShortReason(outcome, maxSize)
   // A request contains the content as a string in its own JSON.
-  const { content } = toResultContent(outcome)
-  const length = byteLength(JSON.stringify(content))
-  if (length <= maxSize) {
-    if (content.length > SHORT_RESULT && keep?.(content) === false) {
-      const reason = `The tool ${tool.name} ran, but its result is not kept: the server holds too much already (limits.runBytes).`
-      return failed('execution_error', reason, 'too-many-runs')
-    }
-    // The text of an object is kept, and not the object.
-    return typeof outcome.value === 'string' ? outcome : fromResultContent(content, undefined)
-  }
+  const length = byteLength(JSON.stringify(toResultContent(outcome).content))
+  if (length <= maxSize) return outcome
   const reason = `The tool ${tool.name} ran, but its result is not kept: it has ${length} bytes, and at most ${maxSize} are (limits.resultSize).`
   return failed('execution_error', reason, 'result-too-large')
 }
