@@ -18,7 +18,7 @@ const linesOf = (files: readonly string[]) =>
 const sources = /\.(?:tsx?|svelte|vue)$/
 
 /** Lines of sources, at most. They are to become 9,000, 9,500, and 250 for each binding. */
-const limits = { 'core client': 20_626, server: 24_761, react: 250, solid: 300, vue: 380, svelte: 340 }
+const limits = { 'core client': 20_626, server: 24_660, react: 250, solid: 300, vue: 380, svelte: 340 }
 
 const frameworks = ['react', 'solid', 'svelte', 'vue']
 
