@@ -130,8 +130,8 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     const refuse = (why: string) => this.#lose(id, why, ErrorCode.InternalError)
     const parts = limited(this.#most, isStream, takeResponseRoom(this.#server), refuse)
-    const ended = async () => !isStream || id === undefined || this.#ended(id)
-    return new Response(watched(response.body, parts, ended), response)
+    const ended = async () => id === undefined || this.#ended(id)
+    return new Response(watched(response.body, isStream, parts, ended), response)
   }
 
   /** Opens the stream of a request again, or the common one. To the SDK, 405 means that there is none, and that it need not try again. */
@@ -198,7 +198,7 @@ interface Parts {
   /** Adds a piece. Returns whether the parts can be parsed: of a stream, after an empty line, which ends an event. Throws at what is too much. */
   add(piece: Uint8Array): boolean
   /** Passes them on. */
-  pass(to: (piece: Uint8Array) => void): Promise<void>
+  pass(to: (bytes: Uint8Array) => void): Promise<void>
   drop(): void
 }
 
@@ -231,7 +231,7 @@ function limited(most: number, isStream: boolean, room: ResponseRoom, refuse: (w
       return ends
     },
     async pass(to) {
-      if (size > 0) await inParseTurn(size, () => to(bytes.subarray(0, size)))
+      await inParseTurn(size, () => to(bytes.subarray(0, size)))
       drop()
     },
     drop,
@@ -244,24 +244,29 @@ function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
   return larger
 }
 
-/** The same bytes, until there are too many. Ends once all have been read or the stream broke, unless `ended` says that nobody is to know. */
-function watched(body: ReadableStream<Uint8Array>, parts: Parts, ended: () => Promise<boolean>) {
+/** The same bytes, until there are too many. `ended` is called at the end of a stream, also if it broke: nobody hears of it unless that returns true. */
+function watched(
+  body: ReadableStream<Uint8Array>,
+  isStream: boolean,
+  parts: Parts,
+  ended: () => Promise<boolean>,
+) {
   const reader = body.getReader()
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        for (;;) {
-          const { done, value } = await reader.read()
-          if (!done && !parts.add(value)) continue
-          await parts.pass((piece) => controller.enqueue(piece))
-          if (!done) return
-          break
-        }
-        if (await ended()) controller.close()
+        let next = await reader.read()
+        while (!next.done && !parts.add(next.value)) next = await reader.read()
+        await parts.pass((bytes) => {
+          if (bytes.length > 0) controller.enqueue(bytes)
+          // Within its turn, since JSON is parsed at the end.
+          if (next.done && !isStream) controller.close()
+        })
+        if (next.done && isStream && (await ended())) controller.close()
       } catch (error) {
         parts.drop()
         reader.cancel().catch(() => {})
-        if (await ended()) controller.error(error)
+        if (!isStream || (await ended())) controller.error(error)
       }
     },
     cancel: (reason) => {
