@@ -28,6 +28,9 @@ const RESUMES = 2
 /** Enough for any result that an agent keeps (`limits.resultSize`), and little enough to be parsed in 512 MiB, whatever it is. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024
 
+/** A server can ask thousands of things in one response, each of which takes a request of its own to answer. */
+const REPLIES_AT_ONCE = 64
+
 /** A stream that the SDK may open again. */
 interface Stream {
   attempt: Attempt
@@ -55,6 +58,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   /** The stream of messages that belong to no request. */
   readonly #common: Stream = { attempt: NO_ATTEMPT }
   readonly #server: string
+  #replies = 0
   readonly #most: number
 
   /** @throws CountersignError `invalid-option` */
@@ -91,6 +95,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   override async send(message: JSONRPCMessage, options: SendOptions = {}): Promise<void> {
     if ('method' in message && message.method === 'notifications/cancelled')
       this.#settle(message.params?.['requestId'])
+    if (!('method' in message)) return this.#reply(() => super.send(message, options))
     const id = requestId(message)
     if (id === undefined) return super.send(message, options)
     const waiting: Waiting = { id, attempt: NO_ATTEMPT, failedResumes: 0, resumes: false }
@@ -106,6 +111,17 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     } catch (error) {
       this.#settle(id)
       throw error
+    }
+  }
+
+  /** Answers the server, unless it has asked too much. */
+  async #reply(send: () => Promise<void>): Promise<void> {
+    if (this.#replies === REPLIES_AT_ONCE) return
+    this.#replies++
+    try {
+      await send()
+    } finally {
+      this.#replies--
     }
   }
 
