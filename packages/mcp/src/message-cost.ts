@@ -17,10 +17,9 @@ export function isTooCostly(message: object): boolean {
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [value, cost] = next
     if (typeof value !== 'object' || value === null) continue
-    const entries = Object.entries(value)
-    spent += cost * entries.length
+    spent += cost * (Array.isArray(value) ? value.length : Object.keys(value).length)
     if (spent > MOST) return true
-    for (const [key, item] of entries) open.push([item, isSchema(key) ? SCHEMA_COST : cost])
+    for (const [key, item] of Object.entries(value)) open.push([item, isSchema(key) ? SCHEMA_COST : cost])
   }
   return false
 }
