@@ -28,6 +28,9 @@ const RESUMES = 2
 /** Enough for any result that an agent keeps (`limits.resultSize`), and little enough to be parsed in 512 MiB, whatever it is. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024
 
+/** Milliseconds that a server has to end a stream after its response. */
+const TIME_TO_END = 5000
+
 /** A server can ask thousands of things in one response, each of which takes a request of its own to answer. */
 const REPLIES_AT_ONCE = 64
 
@@ -44,6 +47,8 @@ interface Waiting extends Stream {
   failedResumes: number
   /** Whether the SDK is about to resume its stream. */
   resumes: boolean
+  /** Aborted when the response is not read further. */
+  readonly over: AbortController
 }
 
 /**
@@ -85,8 +90,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       const answered = 'id' in message && !('method' in message) ? message.id : undefined
       if (isTooCostly(message))
         return this.#lose(answered, 'its response has too many values', ErrorCode.InternalError)
-      // The SDK resumes the stream of a request that was answered with an error.
-      if (answered !== undefined) this.#settle(answered, 'error' in message)
+      if (answered !== undefined) this.#settle(answered, 'error' in message ? 'error' : 'result')
       onmessage?.(message)
     }
     await super.start()
@@ -98,7 +102,13 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     if (!('method' in message)) return this.#reply(() => super.send(message, options))
     const id = requestId(message)
     if (id === undefined) return super.send(message, options)
-    const waiting: Waiting = { id, attempt: NO_ATTEMPT, failedResumes: 0, resumes: false }
+    const waiting: Waiting = {
+      id,
+      attempt: NO_ATTEMPT,
+      failedResumes: 0,
+      resumes: false,
+      over: new AbortController(),
+    }
     this.#waiting.set(id, waiting)
     try {
       await super.send(message, {
@@ -125,12 +135,15 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     }
   }
 
-  /** The request is over. */
-  #settle(id: unknown, resumes = true): void {
+  /** The request is over. A server that leaves its stream open would have a connection, and what has arrived of an event, for ever. */
+  #settle(id: unknown, response?: 'result' | 'error'): void {
     const waiting = this.#waiting.get(id as RequestId)
     if (waiting === undefined) return
     this.#waiting.delete(waiting.id)
-    if (resumes && waiting.resumes && waiting.token !== undefined) this.#over.add(waiting.token)
+    // The SDK resumes the stream of a request that was answered with an error.
+    if (response !== 'result' && waiting.resumes && waiting.token !== undefined) this.#over.add(waiting.token)
+    if (response === undefined) waiting.over.abort()
+    else setTimeout(() => waiting.over.abort(), TIME_TO_END).unref()
   }
 
   async #watch(fetch: FetchLike, url: string | URL, init: RequestInit = {}): Promise<Response> {
@@ -138,11 +151,13 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     const token = headers.get('last-event-id')
     const resumed =
       token === null ? undefined : [...this.#waiting.values()].find((one) => one.token === token)
-    const send = async () => fetch(url, init)
-    const opens = init.method === 'GET' && headers.get('accept') === 'text/event-stream'
-    const response = await (opens ? this.#open(resumed, token, init.signal, send) : send())
-    if (response.body === null) return response
     const id = resumed?.id ?? (typeof init.body === 'string' ? requestId(JSON.parse(init.body)) : undefined)
+    const over = id === undefined ? undefined : this.#waiting.get(id)?.over.signal
+    const signal = over && init.signal ? AbortSignal.any([init.signal, over]) : init.signal
+    const send = async () => fetch(url, { ...init, ...(signal && { signal }) })
+    const opens = init.method === 'GET' && headers.get('accept') === 'text/event-stream'
+    const response = await (opens ? this.#open(resumed, token, signal, send) : send())
+    if (response.body === null) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     const refuse = (why: string) => this.#lose(id, why, ErrorCode.InternalError)
     const parts = limited(this.#most, isStream, takeResponseRoom(this.#server), refuse)

@@ -33,6 +33,20 @@ test.each([
   expect(counts.opened).toBe(before)
 })
 
+test('the stream of a call that took too long is closed, with what has arrived of it', async () => {
+  let closed = 0
+  const { url, counts } = await hostile({
+    called: (response) => {
+      response.on('close', () => closed++)
+      stream(response).write(`data: ${'x'.repeat(100_000)}\n`)
+    },
+  })
+  const { look } = await connect(url, { timeout: 300 })
+  await look(5)
+  expect(counts.called).toBe(5)
+  await vi.waitFor(() => expect(closed).toBe(5))
+})
+
 test('no stream is opened again after dispose()', async () => {
   const { url, counts } = await hostile({
     opened: (response) => stream(response).end('id: e\nretry: 0\ndata:\n\n'),
