@@ -13,8 +13,8 @@ const MOST = 4 * 1024 * 1024
 const script = await bundleForNode(join(import.meta.dirname, 'mcp.process.ts'), import.meta.dirname)
 afterAll(script.remove)
 
-/** What became of so many calls at once, each of which has this result. */
-async function outcomes(result: string, calls: number): Promise<readonly string[]> {
+/** What became of so many calls at once, each of which has this result, in a stream that stays open if so. */
+async function outcomes(result: string, calls: number, stays: boolean): Promise<readonly string[]> {
   const annotations = { readOnlyHint: true, openWorldHint: false }
   const tools = [{ name: 'look', inputSchema: { type: 'object' }, annotations }]
   const server = createServer(async (request, response) => {
@@ -25,8 +25,10 @@ async function outcomes(result: string, calls: number): Promise<readonly string[
     const about = { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }
     const said =
       method === 'tools/call' ? result : JSON.stringify(method === 'initialize' ? about : { tools })
-    response.setHeader('content-type', 'application/json')
-    response.end(`{"jsonrpc":"2.0","id":${id},"result":${said}}`)
+    const answer = `{"jsonrpc":"2.0","id":${id},"result":${said}}`
+    response.setHeader('content-type', stays ? 'text/event-stream' : 'application/json')
+    if (stays) response.write(`data: ${answer}\n\n`)
+    else response.end(answer)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -49,18 +51,17 @@ async function outcomes(result: string, calls: number): Promise<readonly string[
 const fill = (before: string, copy: string, after: string) =>
   `${before}${copy.repeat((MOST - 1000) / copy.length)}${after}`
 
+const objects = fill('{"content":[],"structuredContent":{"a":[', '{},', '0]}}')
+
 test.each([
-  [
-    'small objects',
-    fill('{"content":[],"structuredContent":{"a":[', '{},', '0]}}'),
-    /is not kept|hold too much/,
-  ],
+  ['small objects', objects, /is not kept|hold too much/],
+  ['small objects, in streams that stay open', objects, /is not kept|hold too much/],
   ['wrong parts', fill('{"content":[', '0,', '0]}'), /too many values|hold too much/],
   ['parts of no type', fill('{"content":[', '{},', '0]}'), /too many values|hold too much/],
   ['a long text', fill('{"content":[{"type":"text","text":"', 'x', '"}]}'), /is not kept|hold too much/],
-])('the largest responses of an MCP server, all %s, do not end the process', async (_, result, told) => {
+])('the largest responses of an MCP server, all %s, do not end the process', async (name, result, told) => {
   for (const calls of [1, full ? 64 : 8]) {
-    const all = await outcomes(result, calls)
+    const all = await outcomes(result, calls, name.endsWith('stay open'))
     expect(all).toHaveLength(calls)
     for (const one of all) expect(one).toMatch(told)
   }

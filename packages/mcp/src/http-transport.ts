@@ -5,7 +5,7 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { ErrorCode, type JSONRPCMessage, type RequestId } from '@modelcontextprotocol/sdk/types.js'
 import { checkPositive } from './check-positive.js'
 import { isTooCostly } from './message-cost.js'
-import { inParseTurn } from './parse-turn.js'
+import { inParseTurn, isLarge } from './parse-turn.js'
 import { type ResponseRoom, takeResponseRoom } from './response-room.js'
 import { type Attempt, NO_ATTEMPT, nextAttempt } from './stream-attempts.js'
 
@@ -226,47 +226,67 @@ function requestId(message: JSONRPCMessage): RequestId | undefined {
 
 /** What has arrived of a response, or of the events of a stream. */
 interface Parts {
-  /** Adds a piece. Returns whether the parts can be parsed: of a stream, after an empty line, which ends an event. Throws at what is too much. */
+  /** Adds a piece. Returns whether there is something to parse before the end: of a stream, whole events. Throws at what is too much. */
   add(piece: Uint8Array): boolean
-  /** Passes them on. */
-  pass(to: (bytes: Uint8Array) => void): Promise<void>
+  /** Passes on the whole events, or all. */
+  pass(all: boolean, to: (bytes: Uint8Array) => void): Promise<void>
   drop(): void
 }
+
+/** The SDK holds the last message of each open stream. After a large one, this is the last. */
+const NOTHING = Buffer.from('data: {"jsonrpc":"2.0","method":"notifications/nothing"}\n\n')
 
 function limited(most: number, isStream: boolean, room: ResponseRoom, refuse: (why: string) => void): Parts {
   // One buffer that doubles: many small pieces would each cost far more than their bytes.
   let bytes = new Uint8Array()
   let size = 0
+  /** How much of it are whole events. */
+  let whole = 0
   let last = ''
   const drop = () => {
     bytes = new Uint8Array()
     size = 0
+    whole = 0
+    last = ''
     room.release()
   }
   const fail = (why: string) => {
     refuse(why)
     throw new Error(why)
   }
+  const add = (piece: Uint8Array) => {
+    const text = isStream ? last + Buffer.from(piece).toString('latin1') : ''
+    last = text.slice(-1)
+    const end = endOfEvents(text)
+    const now = size + piece.length
+    if (now > most && end === 0) fail(`its response has more than ${most} bytes`)
+    if (!room.grow(piece.length)) fail('the responses of MCP servers that are arriving hold too much')
+    if (now > bytes.length) bytes = enlarged(bytes.subarray(0, size), Math.max(now, Math.min(2 * size, most)))
+    bytes.set(piece, size)
+    size = now
+    if (end > 0) whole = size - text.length + end
+    return end > 0
+  }
   return {
-    add(piece) {
-      const text = isStream ? last + Buffer.from(piece).toString('latin1') : ''
-      last = text.slice(-1)
-      const ends = /\n[\n\r]|\r\r/.test(text)
-      const now = size + piece.length
-      if (now > most && !ends) fail(`its response has more than ${most} bytes`)
-      if (!room.grow(piece.length)) fail('the responses of MCP servers that are arriving hold too much')
-      if (now > bytes.length)
-        bytes = enlarged(bytes.subarray(0, size), Math.max(now, Math.min(2 * size, most)))
-      bytes.set(piece, size)
-      size = now
-      return ends
-    },
-    async pass(to) {
-      await inParseTurn(size, () => to(bytes.subarray(0, size)))
+    add,
+    async pass(all, to) {
+      const passed = bytes.subarray(0, all ? size : whole)
+      const rest = bytes.slice(passed.length, size)
+      await inParseTurn(passed.length, () => {
+        to(passed)
+        if (!all && isLarge(passed.length)) to(NOTHING)
+      })
       drop()
+      if (rest.length > 0) add(rest)
     },
     drop,
   }
+}
+
+/** The length of the text up to its last empty line, which ends an event of a stream; 0 without one. */
+function endOfEvents(text: string): number {
+  const at = Math.max(...['\n\n', '\n\r', '\r\r'].map((line) => text.lastIndexOf(line)))
+  return at < 0 ? 0 : at + 2
 }
 
 function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
@@ -288,7 +308,7 @@ function watched(
       try {
         let next = await reader.read()
         while (!next.done && !parts.add(next.value)) next = await reader.read()
-        await parts.pass((bytes) => {
+        await parts.pass(next.done, (bytes) => {
           if (bytes.length > 0) controller.enqueue(bytes)
           // Within its turn, since JSON is parsed at the end.
           if (next.done && !isStream) controller.close()

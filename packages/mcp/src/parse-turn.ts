@@ -1,7 +1,7 @@
 import { setImmediate as afterThis } from 'node:timers/promises'
 
 /** What is smaller is parsed as it comes. */
-const SMALL = 64 * 1024
+export const isLarge = (bytes: number) => bytes >= 64 * 1024
 
 let last: Promise<void> = Promise.resolve()
 
@@ -10,7 +10,7 @@ let last: Promise<void> = Promise.resolve()
  * parsed at a time, and the next one once the result of the last has been read, which takes no I/O.
  */
 export function inParseTurn(size: number, pass: () => void): Promise<void> | void {
-  if (size < SMALL) return pass()
+  if (!isLarge(size)) return pass()
   const turn = last.then(async () => {
     pass()
     await afterThis()
