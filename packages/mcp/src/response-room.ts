@@ -10,7 +10,7 @@ const arriving = new Quota()
 
 /** What one response holds until it is complete. */
 export interface ResponseRoom {
-  /** Returns whether there was room. There is always room for a response of a server that sends no other. */
+  /** Returns whether there was room. A response of a server that sends no other is refused only for other servers'. */
   grow(bytes: number): boolean
   release(): void
 }
