@@ -25,12 +25,18 @@ export async function callTool(
   throw new ToolError(readFailure(result), { data: { ...named } })
 
   async function request(): Promise<CallToolResult> {
+    // The SDK leaves a listener on its signal, which would hold the result as long as the run lasts.
+    const stop = new AbortController()
+    const stops = AbortSignal.any([signal, clock.signal])
+    const forward = () => stop.abort(stops.reason)
+    if (stops.aborted) forward()
+    stops.addEventListener('abort', forward)
     try {
       return await client.request(
         { method: 'tools/call', params: { name: named.tool, arguments: input } },
         CallToolResultSchema,
         {
-          signal: AbortSignal.any([signal, clock.signal]),
+          signal: stop.signal,
           timeout: NEVER,
           onprogress: (reported) => {
             clock.begin()
@@ -40,6 +46,8 @@ export async function callTool(
       )
     } catch (error) {
       throw callFailed(error, named)
+    } finally {
+      stops.removeEventListener('abort', forward)
     }
   }
 }

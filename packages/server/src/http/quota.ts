@@ -19,7 +19,8 @@ interface Use {
 }
 
 /** The current use of one resource, by owner. Only owners who hold something have an entry. */
-class Quota {
+/** Shares of one resource, by owner and in total. */
+export class Quota {
   readonly #owners = new Map<QuotaOwner, Use>()
 
   constructor(readonly total: Use = { count: 0, size: 0 }) {}
