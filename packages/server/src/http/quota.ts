@@ -18,8 +18,7 @@ interface Use {
   size: number
 }
 
-/** The current use of one resource, by owner. Only owners who hold something have an entry. */
-/** Shares of one resource, by owner and in total. */
+/** The shares of one resource, by owner and in total. Only owners who hold something have an entry. */
 export class Quota {
   readonly #owners = new Map<QuotaOwner, Use>()
 
