@@ -96,6 +96,17 @@ async function serve(options: Partial<AgentOptions> & Pick<AgentOptions, 'model'
   }
 }
 
+/** A chat whose reply has begun with "one ". */
+async function startTelling() {
+  const talk = talkingModel()
+  const { chat: open, ...served } = await serve({ model: talk.model })
+  const chat = open()
+  const sent = chat.sendMessage('Tell me.')
+  talk.say('one ')
+  await until(chat, () => lastText(chat) === 'one ')
+  return { ...served, talk, chat, sent }
+}
+
 const nothing = { messages: [], headers: {} }
 
 /** The types of the events that a rejoin gives, until it ends. */
@@ -116,12 +127,7 @@ async function rejoin(
 const textOf = (events: readonly { delta?: string }[]) => events.map(({ delta = '' }) => delta).join('')
 
 test('a connection that is cut in mid-stream: the run goes on, and retry() takes it up where it stopped', async () => {
-  const talk = talkingModel()
-  const { chat: open, asked, cut } = await serve({ model: talk.model })
-  const chat = open()
-  const sent = chat.sendMessage('Tell me.')
-  talk.say('one ')
-  await until(chat, () => lastText(chat) === 'one ')
+  const { talk, chat, sent, asked, cut } = await startTelling()
   cut()
   expect((await sent).status).toBe('failed')
   expect(chat.getSnapshot().status).toBe('error')
@@ -137,12 +143,7 @@ test('a connection that is cut in mid-stream: the run goes on, and retry() takes
 })
 
 test('a run that is still open when it is taken up is followed to its end', async () => {
-  const talk = talkingModel()
-  const { chat: open, cut } = await serve({ model: talk.model })
-  const chat = open()
-  const sent = chat.sendMessage('Tell me.')
-  talk.say('one ')
-  await until(chat, () => lastText(chat) === 'one ')
+  const { talk, chat, sent, cut } = await startTelling()
   cut()
   await sent
   const retried = chat.retry()
@@ -157,12 +158,7 @@ test('a run that is still open when it is taken up is followed to its end', asyn
 test.each(['open', 'cut'])(
   'stop() ends a run that would go on without a reader, also while another page reads it: its stream is %s',
   async (state) => {
-    const talk = talkingModel()
-    const { chat: open, connection, cut } = await serve({ model: talk.model })
-    const chat = open()
-    const sent = chat.sendMessage('Tell me.')
-    talk.say('one ')
-    await until(chat, () => lastText(chat) === 'one ')
+    const { talk, chat, sent, connection, cut } = await startTelling()
     const runId = String(chat.inspect().openRun)
     if (state === 'cut') {
       cut()
@@ -178,12 +174,7 @@ test.each(['open', 'cut'])(
 )
 
 test('a user who stops a run stops none of another user', async () => {
-  const talk = talkingModel()
-  const { connection, chat: open } = await serve({ model: talk.model })
-  const chat = open()
-  const sent = chat.sendMessage('Tell me.')
-  talk.say('one ')
-  await until(chat, () => lastText(chat) === 'one ')
+  const { talk, chat, sent, connection } = await startTelling()
   const run = { threadId: 'thread', runId: String(chat.inspect().openRun) }
   await connection('bob').stop?.(run, nothing)
   talk.say('two')
@@ -193,12 +184,7 @@ test('a user who stops a run stops none of another user', async () => {
 })
 
 test('a page that was reloaded in mid-stream reads the run from its first event on', async () => {
-  const talk = talkingModel()
-  const { connection, chat: open, cut } = await serve({ model: talk.model })
-  const chat = open()
-  const sent = chat.sendMessage('Tell me.')
-  talk.say('one ')
-  await until(chat, () => lastText(chat) === 'one ')
+  const { talk, chat, sent, connection, cut } = await startTelling()
   const runId = String(chat.inspect().openRun)
   cut()
   await sent
@@ -212,12 +198,7 @@ test('a page that was reloaded in mid-stream reads the run from its first event 
 })
 
 test('a second tab reads along with the first, and both see all of it', async () => {
-  const talk = talkingModel()
-  const { connection, chat: open } = await serve({ model: talk.model })
-  const chat = open()
-  const sent = chat.sendMessage('Tell me.')
-  talk.say('one ')
-  await until(chat, () => lastText(chat) === 'one ')
+  const { talk, chat, sent, connection } = await startTelling()
   const second = rejoin(connection(), String(chat.inspect().openRun))
   await passMacrotasks(2)
   talk.say('two')
@@ -228,12 +209,7 @@ test('a second tab reads along with the first, and both see all of it', async ()
 })
 
 test('a run of another user is as one that never was', async () => {
-  const talk = talkingModel()
-  const { connection, chat: open } = await serve({ model: talk.model })
-  const chat = open()
-  const sent = chat.sendMessage('Tell me.')
-  talk.say('one ')
-  await until(chat, () => lastText(chat) === 'one ')
+  const { talk, chat, sent, connection } = await startTelling()
   const runId = String(chat.inspect().openRun)
   expect(await rejoin(connection('bob'), runId)).toEqual([])
   expect(await rejoin(connection('ann'), 'unknown')).toEqual([])

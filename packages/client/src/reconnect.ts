@@ -118,7 +118,7 @@ async function* follow(
       for await (const batch of watched(open({ ...connect, onEventId, signal: own.signal }), own, limits)) {
         if (lost) connect.onLost?.(false)
         lost = undefined
-        // A stream that opens, and ends before it has brought anything, was of no use.
+        // A stream that ends again at once, without events, counts as a failed attempt.
         if (!isEmpty(batch) || performance.now() - opened >= limits.heartbeat) failed = 0
         hasBegun = true
         isOver ||= endsRun(batch)

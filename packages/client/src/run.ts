@@ -170,7 +170,7 @@ export class StreamRun<Tools extends ToolMap> implements Run {
   /** Reads to the end of the stream. Events are applied synchronously; it awaits only the next read and the page's turn. */
   async #read(): Promise<RunEnd> {
     let empty = true
-    /** The server has answered with a stream. */
+    /** A batch has arrived, even an empty one. */
     let isKnown = false
     try {
       for await (const batch of this.#events()) {
@@ -253,8 +253,8 @@ export class StreamRun<Tools extends ToolMap> implements Run {
     const { code, data } = error
     const status = data.status as number
     const isCut = code === 'connection-failed' || code === 'truncated-stream'
-    // A proxy may report a failure although the server has the request, or answer a rejoin in place of the server, say with a login page: only
-    // a rejoin that finds nothing, or is no request for this server, tells that there is no such run.
+    // A proxy may report a failure although the server has the request. It may also answer a rejoin itself, with a login page for example. So a
+    // run is given up only if the server says that there is none, or does not support the request.
     const isElsewhere = this.#rejoin
       ? code === 'not-an-event-stream' || (status > 400 && status !== 405)
       : code === 'empty-response' || status >= 500

@@ -382,7 +382,7 @@ export function createRunner<Tools extends ToolMap>(session: Session<Tools>, kep
     /** Voids pending work: late events are ignored, running client tools are abandoned, checks are dropped. Call `resolveRest` afterwards. */
     void(): void {
       generation++
-      // It may go on there. What it has done is not known here: `retry()` still reads that first.
+      // It may still be running. `broken` is kept, so that `retry()` first reads what the run has done.
       if (broken) session.stopOnServer(broken.connection, broken.cursor)
       run?.end({ type: 'aborted' })
       tools.giveUp()

@@ -217,7 +217,7 @@ export class ChatStore {
   }
 
   #drain(): void {
-    // Setting a length costs, and this runs on every delta.
+    // Runs on every delta, and setting the length of an array is slow.
     if (this.#after.length === 0) return
     // Not `shift`, which moves all that follow. A callback may drain the rest.
     for (let next = this.#after[this.#drained]; next; next = this.#after[this.#drained]) {

@@ -45,8 +45,8 @@ export interface Connection {
    */
   rejoin?(cursor: RunCursor, options: ConnectOptions): AsyncIterable<unknown>
   /**
-   * Stops a run on its server, for connections that can `rejoin`: to the server, a stream that its user closes looks like one that broke. Called
-   * after `signal` was aborted, and for a run that broke off before. What it returns is not waited for.
+   * Stops a run on the server. Connections that can `rejoin` need it, because to the server a closed stream looks like a broken one. It is called
+   * after `signal` was aborted, and for a run whose stream had already broken. The client does not wait for it.
    */
   stop?(run: RunCursor, options: Pick<ConnectOptions, 'headers'>): void
   /**

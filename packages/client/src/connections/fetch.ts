@@ -52,8 +52,8 @@ export interface FetchOptions {
 export interface ServerSentEventsOptions extends FetchOptions {
   /**
    * Whether the server stores its runs, so that one whose stream broke off can be rejoined: a GET of the same URL with
-   * `threadId`, `runId` and the header `Last-Event-ID`, answered with the remaining events, or with 204. When the user stops the run, a
-   * DELETE with the same query tells the server, which could not know otherwise. Default: no.
+   * `threadId`, `runId` and the header `Last-Event-ID`, answered with the remaining events, or with 204. When the user stops the run, the
+   * client sends a DELETE with the same query. Default: no.
    */
   rejoin?: boolean | undefined
 }
@@ -89,7 +89,7 @@ export function fetchServerSentEvents(url: Endpoint, options: ServerSentEventsOp
     { headers, signal }: Pick<ConnectOptions, 'headers'> & Partial<ConnectOptions>,
   ) => {
     const all = omitUndefined({ ...headers, accept: eventStream, 'last-event-id': lastEventId })
-    // A page that is left still says that its run is to stop.
+    // `keepalive` lets the stop go out even while the page is closing.
     return fetchResponse(url, options, { method, headers: all, query, signal, keepalive: !signal })
   }
   return {
@@ -98,11 +98,11 @@ export function fetchServerSentEvents(url: Endpoint, options: ServerSentEventsOp
       const response = await ask('GET', cursor, connect)
       if (response.status === 204) return
       const body = responseBody(url, response, eventStream)
-      // There is such a run, even if its stream ends before the next event.
+      // A sign of life: the run exists, even if its stream ends before the next event.
       yield []
       yield* readEvents(body, options, connect)
     },
-    // If that fails, the run ends as one without a reader.
+    // If this fails, the run ends after `goOnFor`, like any run without a reader.
     stop: (cursor, connect) => void ask('DELETE', cursor, connect).catch(() => {}),
   }
 }

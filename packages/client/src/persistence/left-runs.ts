@@ -41,7 +41,7 @@ export class LeftRuns {
     })
   }
 
-  /** Whether it is not known yet if another page has the run open: what the user says now must not begin another one. */
+  /** It is not known yet whether another page has the run open. Until then, a message must wait: it would begin a second run. */
   isAsking = false
 
   /** A run may have begun or ended. */
@@ -140,7 +140,7 @@ export class LeftRuns {
     const { run, from, error } = before
     const record = omitUndefined({ ...readRecord(state), run, from, error, openRun })
     this.#session.dispatch({ type: 'restore', record })
-    // Without its error, what is stored now would look complete.
+    // What was stored at the end of the rejoin has no error, and would look complete after another reload.
     keep()
     if (isSaid) this.#host.sendQueued()
     else if (isAnswered) void this.#host.perform('retry', undefined)
